@@ -87,7 +87,7 @@ export const blobsSection: Section = {
         },
         {
           label: "node-eth-kzg without tables, one thread",
-          note: "the same",
+          note: "commitments and cell proofs of blobs that lay ready",
           prepare() {
             const blobs = prepared();
             return async () => {

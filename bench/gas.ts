@@ -3,7 +3,7 @@
  * other pages, `npm run gas -- --json` prints JSON and writes nothing. A missed target is
  * shown, but is no failure of the command.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import hre from "hardhat";
 import { answerHelp } from "../scripts/cli/errors.ts";
 import { blobSection, rollupSection, validiumSection } from "./gas/commits.ts";
@@ -17,8 +17,7 @@ import { openingSection, withdrawalSection } from "./gas/withdrawals.ts";
 answerHelp(
   "Usage: npm run gas [-- --json]\n\nMeasures gas and writes docs/gas.md, and its figures in other pages; with --json only prints it.\n",
 );
-const TARGET = new URL("../docs/gas.md", import.meta.url);
-const QUOTING = ["../docs/security.md", "../docs/scaling.md"];
+const DOCS = new URL("../docs/", import.meta.url);
 const [option, ...others] = process.argv.slice(2);
 if (others.length > 0 || (option !== undefined && option !== "--json")) {
   process.stderr.write("usage: npm run gas [-- --json]\n");
@@ -45,9 +44,10 @@ if (option === "--json") {
   process.stdout.write(`${JSON.stringify({ sections }, null, 2)}\n`);
 } else {
   const text = asMarkdown(sections);
-  await writeFile(TARGET, text);
-  for (const path of QUOTING) {
-    const page = new URL(path, import.meta.url);
+  await writeFile(new URL("gas.md", DOCS), text);
+  for (const name of await readdir(DOCS)) {
+    if (!name.endsWith(".md")) continue;
+    const page = new URL(name, DOCS);
     await writeFile(page, withFigures(await readFile(page, "utf8"), text));
   }
   process.stdout.write(`${text}\nwrote docs/gas.md, and its figures in other pages\n`);

@@ -168,7 +168,7 @@ export async function inFolder<T>(body: (folder: string) => Promise<T>): Promise
 interface Run {
   /** Node's own flags. */
   readonly options?: readonly string[];
-  /** For standard input, as JSON. */
+  /** Standard input, as JSON. */
   readonly input?: unknown;
   /** Gets each line of standard error, which else is this process's. */
   readonly progress?: Progress;

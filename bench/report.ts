@@ -51,7 +51,9 @@ export function machine() {
 export function sectionsText(sections: readonly SectionResult[]): string {
   const texts = sections.map((section) => {
     const noted = section.rows.filter(({ note }) => note !== undefined);
-    const notes = noted.map(({ label, note }) => wrapped(`- ${label}: ${note}.`));
+    const notes = [...Map.groupBy(noted, ({ note }) => note)].map(([note, rows]) =>
+      wrapped(`- ${rows.map(({ label }) => label).join("; ")}: ${note}.`),
+    );
     const remarks = notes.length === 0 ? [] : ["", ...notes];
     return [
       `## ${section.title}`,

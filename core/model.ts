@@ -356,7 +356,7 @@ export interface WithdrawalEventData
     >,
     Pick<Withdrawal, "l1TxHash" | "l1BlockNumber" | "failure"> {}
 
-/** The data of each type of event. New types may be added; docs/api.md lists them. */
+/** The data of each type of event. New types may be added; docs/events.md lists them. */
 export interface EventData {
   /** A request was minted. One event, whatever its number of mints. */
   readonly "mint.accepted": {

@@ -90,7 +90,7 @@ export interface ProposedBatch {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly vaultCount: number;
-  /** With the whole manifest, whatever L1 leaves out of it. */
+  /** The root with the whole manifest, whatever L1 leaves out of it. */
   readonly batchRoot: Hash;
   readonly dataHash: Hash;
   /** Encoded batch data, docs/protocol.md 4. */
@@ -115,7 +115,7 @@ export interface StoredBatch extends SealedBatch {
 export interface AssetPath {
   /** Position in the manifest, 0 to 254. */
   readonly index: number;
-  /** From the leaf upwards, at most eight. */
+  /** The path from the leaf upwards, at most eight hashes. */
   readonly siblings: readonly Hash[];
 }
 
@@ -140,7 +140,7 @@ export interface ProvenHop {
   readonly signature: Hex;
   /** The transfer batch's header. Until L1 has committed it, time and sequence are 0. */
   readonly header: BatchHeader;
-  /** In the batch's tree, from the leaf upwards. */
+  /** The path in the batch's tree, from the leaf upwards. */
   readonly siblings: readonly Hash[];
 }
 
@@ -202,7 +202,7 @@ export interface WithdrawalAuthorization {
   /** Seconds since 1970. */
   readonly deadline: bigint;
   readonly signature: Hex;
-  /** It names the withdrawal's vault once; its recipient is the withdrawal's. */
+  /** The signed list. It names the withdrawal's vault once; its recipient is the withdrawal's. */
   readonly list: readonly ListedVault[];
 }
 
@@ -482,8 +482,8 @@ export interface L1SendOptions extends WaitOptions {
 /** Further options of a commit. */
 export interface L1CommitOptions extends L1SendOptions {
   /**
-   * From the issuers of the batch's assets; default none. L1 leaves out assets without a valid
-   * consent.
+   * Consents of the issuers of the batch's assets; default none. L1 leaves out assets without a
+   * valid one.
    */
   readonly consents?: readonly Consent[];
   /**

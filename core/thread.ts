@@ -18,7 +18,10 @@ const WITHOUT_VALUE = new Set([
   "--no-warnings",
 ]);
 
-/** Starts a thread. Node refuses threads the process's other flags, such as those of its memory. */
+/**
+ * Starts a thread. Workers accept only some flags of Node; others, such as memory flags, are
+ * dropped.
+ */
 export function startThread(script: URL, name: string): Worker {
   return new Worker(script, { name, execArgv: passedOn(process.execArgv) });
 }

@@ -261,8 +261,8 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
 }
 
 /**
- * Who pays for a request. All callers without a key are one tenant, and so share what a tenant may
- * hold.
+ * The caller who pays for a request. All callers without a key are one tenant, and so share what a
+ * tenant may hold.
  */
 function callerOf({ principal, signedIn, ip }: FastifyRequest): Caller {
   const person = signedIn?.signIn.person;
@@ -291,7 +291,8 @@ function oneByOne(endpoint: Endpoint): Endpoint["respond"] {
       // Nobody waits for the response.
       if (reply.raw.destroyed) throw endedEarly();
       const made = await endpoint.respond(service, request, reply);
-      // Before the next one begins, which would otherwise count this one's reservation.
+      // The cost is settled before the next request begins, which would otherwise count this one's
+      // reservation.
       settle(request, reply, made);
       return made;
     });

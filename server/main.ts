@@ -56,7 +56,7 @@ interface Term {
 /** Resolves when the process must end, or when a term is over. */
 async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Term): Promise<void> {
   let listening = false;
-  // Before listening, nothing is acknowledged, so nothing is left to finish.
+  // Nothing is acknowledged before listening, so nothing is left to finish.
   void stopped.then(() => listening || process.exit(0));
   const isStandby = term?.role === "standby";
   // A standby only reads L1.

@@ -49,7 +49,7 @@ export interface Answer {
   /** The route's pattern; `none` without one, so no caller can invent names. */
   readonly route: string;
   readonly status: number;
-  /** From the request's head to the response's end. */
+  /** Seconds from the request's head to the response's end. */
   readonly seconds: number;
   /** The code of a problem document; null for a success. */
   readonly code: Code | null;
@@ -65,8 +65,8 @@ export interface ServerOptions {
   /** Counts the bytes of bodies and unread responses. Default: at most 512 MiB in all. */
   readonly memory?: HeldBytes;
   /**
-   * At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end
-   * with the process.
+   * The secret of bearer tokens: at least 32 bytes, shared by servers behind one address. Default:
+   * random, so the tokens end with the process.
    */
   readonly tokenSecret?: Uint8Array;
   /** Another issuer whose bearer tokens are accepted, besides this server's own. */

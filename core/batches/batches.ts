@@ -53,7 +53,7 @@ export function sealedCount(ledger: Ledger, mode: Mode): number {
   return count;
 }
 
-/** The open batch of a mode, of two the first; empty before the first mint. */
+/** The open batch of a mode; empty before the first mint. */
 function openBatch(ledger: Ledger, mode: Mode): Batch {
   const { durable: batches } = ledger.batches[mode];
   const newest = batches.get(batches.size - 1);
@@ -113,8 +113,7 @@ export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce((sum, mode) => {
     const { durable } = ledger.batches[mode];
     const count = durable.size;
-    // The first of two open batches: how many vaults are before the second one is known only when
-    // both are closed.
+    // The vaults before the open batch are known as one number; those from it on are counted.
     const first = Math.min(Math.max(0, count - 1), ledger.unsealed.open(mode).batchNumber);
     let vaults = ledger.refs.firstOrdinalOf(mode, first);
     for (let number = first; number < count; number++)
@@ -222,10 +221,7 @@ export interface Batches {
   get(mode: Mode, batchNumber: number): Promise<Batch>;
   /** Newest first; both modes when none is named. */
   list(filter?: BatchFilter): List<Batch>;
-  /**
-   * The batch that takes the mode's mints; empty before the first. While a rollup batch in calldata
-   * and one in blobs are open, it is the one with the lower number. Both close together.
-   */
+  /** The batch that takes the mode's mints; empty before the first. */
   getOpen(mode: Mode): Batch;
   /**
    * A sealed batch with its public data. Rejects with `batch_not_found`, `proof_not_ready` for an

@@ -2,7 +2,7 @@
 // biome-ignore-all format: generated
 // biome-ignore-all lint: generated
 
-/** What both contracts have. */
+/** Both contracts have these. */
 const common = [
   {"inputs":[{"internalType":"address","name":"account","type":"address"},{"internalType":"bytes32","name":"neededRole","type":"bytes32"}],"name":"AccessControlUnauthorizedAccount","type":"error"},
   {"inputs":[{"internalType":"uint64","name":"vaultId","type":"uint64"},{"internalType":"uint64","name":"amount","type":"uint64"}],"name":"AmountInvalid","type":"error"},

@@ -64,7 +64,7 @@ export function provenVaultArguments({ vault, header, siblings, assetPath }: Pro
   return [{ ...vault, assetType: BigInt(vault.assetType) }, header, path] as const;
 }
 
-/** The same with the transfers since, for the functions of transferred vaults. */
+/** Arguments of the functions of transferred vaults: also the transfers since the mint. */
 export function transferredArguments(proven: ProvenVault) {
   const { hops = [], refutation } = proven;
   const refuted = refutation === undefined ? [] : [refutation];

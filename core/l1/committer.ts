@@ -23,8 +23,8 @@ import { CONSENT_GAS, GAS_PER_BYTE } from "./reader.ts";
 import { TransactionSender } from "./sender.ts";
 
 /**
- * For a commit behind one that is under way, which L1 cannot estimate: what a rollup batch can need
- * beyond its estimate, and upper bounds of a validium commit. Unused gas is not paid for.
+ * Gas limit while another commit is pending, when L1 cannot estimate: a rollup batch's margin over
+ * its estimate, and upper bounds of a validium commit. Unused gas is not paid for.
  */
 const BEHIND_MARGIN = 40_000n;
 const VALIDIUM_GAS = 250_000n;

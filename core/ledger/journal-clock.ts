@@ -34,8 +34,8 @@ export class JournalClock {
   }
 
   /**
-   * For new entries and deadlines, ms since 1970: the clock's, or the journal's when the clock is
-   * too far ahead.
+   * The time of new entries and deadlines, ms since 1970: the clock's, or the journal's when the
+   * clock is too far ahead.
    */
   now(): number {
     const clock = this.#clock();

@@ -91,7 +91,7 @@ export class Ledger {
     status === "deleted" ? undefined : applicationIndex,
   );
   readonly people = new RecordTable(keyOf.person, records.personRecord, "personIndex", "personId");
-  /** Under null the operator's, as in {@link teamOf}. */
+  /** People by application; the operator's under null, as in {@link teamOf}. */
   readonly peopleOf = this.people.indexBy(({ applicationIndex }) => applicationIndex);
   /** People who are not removed. */
   readonly teamOf = this.people.indexBy(({ applicationIndex, removedAt }) =>

@@ -110,7 +110,7 @@ export function tablePage<V, T>(
  */
 export interface List<T> extends Promise<Page<T>>, AsyncIterable<T> {}
 
-/** By age: `asc` has the oldest first, `desc` the newest. */
+/** `asc` has the oldest first, `desc` the newest. */
 export type Order = "asc" | "desc";
 
 /** Bisects the numbers below `count` for the first one from which on `holds`. */

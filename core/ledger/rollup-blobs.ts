@@ -22,8 +22,8 @@ export class RollupBlobs {
   }
 
   /**
-   * From now on, rollup batches go into blobs, or no longer, for the settlement chain; the tokens of
-   * another chain can be minted in them, or not.
+   * Sets whether rollup batches go into blobs (settlement chain), or whether a chain's tokens can
+   * be minted in them.
    */
   place(chainId: bigint, takesBlobs: boolean): void {
     this.#chains.set(chainId, takesBlobs);

@@ -10,7 +10,7 @@ export const FIRST_PENDING = 0xfff0_0000;
  * mode, and the mode. From 1 to below {@link FIRST_PENDING}.
  */
 export class VaultRefs {
-  /** By batch number: the ordinal of the first vault, which is the number of vaults before it. */
+  /** The ordinal of each batch's first vault, which is the number of vaults before it. */
   readonly #firstOrdinals = byMode((): number[] => []);
 
   firstOrdinalOf(mode: Mode, batchNumber: number): number {

@@ -183,8 +183,8 @@ async function checkEntries(
 }
 
 /**
- * What a mint says when the key that created a link is revoked or has expired, or its application
- * is suspended.
+ * A mint has one of these codes when the key that created a link is revoked or has expired, or its
+ * application is suspended.
  */
 const BY_KEY: ReadonlySet<string> = new Set([
   "credentials_invalid",
@@ -387,7 +387,7 @@ export function claimsOf(context: EngineContext): Claims {
 export interface NewClaim {
   /** The address of the link's key. Whoever holds the key can claim; this engine never sees it. */
   readonly linkAddress: Address;
-  /** What the link mints: an entry of {@link Engine.mint}, untrusted. */
+  /** The mint that the link gives: an entry of {@link Engine.mint}, untrusted. */
   readonly mint: unknown;
   /** Milliseconds since 1970; null, the default: never. */
   readonly expiresAt?: number | null | undefined;
@@ -417,16 +417,16 @@ export interface FoundClaim
   readonly asset: Pick<Asset, "assetId" | "standard" | "name" | "symbol">;
   /** null where the engine gives the id, and for ERC-20. */
   readonly tokenId: bigint | null;
-  /** Of an ERC-20 or ERC-1155: decimal text in whole tokens. */
+  /** An ERC-20's or ERC-1155's amount: decimal text in whole tokens. */
   readonly amount: string | null;
   /** Tokens with ids that the engine gives. */
   readonly quantity: number | null;
 }
 
-/** What the holder of a link sends. */
+/** The holder of a link sends this to claim. */
 export interface TakenClaim {
   readonly ownerAddress: Address;
-  /** By the link's key, over `claimTypedData` of the link and the owner. */
+  /** The link key's signature over `claimTypedData` of the link and the owner. */
   readonly signature: Hex;
 }
 

@@ -212,7 +212,7 @@ export async function presentResult(
   );
   const vaults: Vault[] = [];
   const all = [...places.values()];
-  // In pieces, so that other requests run in between.
+  // Pieces let other requests run in between.
   for (let at = 0; at < all.length; at += VAULTS_AT_ONCE) {
     const located = await readVaults(ledger, all.slice(at, at + VAULTS_AT_ONCE));
     vaults.push(...(await vaultViews(ledger, entry.applicationIndex, located)));
@@ -329,7 +329,7 @@ export class MintedColumns implements AcceptedColumns {
   lastEntries(): Uint32Array {
     const { count, assetIndex, mode } = this.#columns;
     const last = new Uint32Array(count);
-    // Only vaults that can grow. An ERC-721 vault is touched once.
+    // Finds only vaults that can grow. An ERC-721 vault is touched once.
     const found = new Map<number, number>();
     let vaults = 0;
     for (let entry = 0; entry < count; entry++) {

@@ -36,7 +36,7 @@ export interface ReadMint {
 /** The state that the reading of a request needs. */
 interface Known {
   readonly limits: RequestLimits;
-  /** For entries without a mode, of assets without a default. */
+  /** Applies to entries without a mode, of assets without a default. */
   readonly defaultMode: Mode | null;
   /** Has the assets that the application sees; null: no asset is known, so none is missing. */
   readonly ledger: Ledger | null;

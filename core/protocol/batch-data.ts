@@ -58,7 +58,7 @@ export interface WordBatch {
 
 /** A decoded batch. */
 export interface DecodedBatch extends WordBatch {
-  /** In slot order; null for a slot that is void, or is no vault and pays nobody. */
+  /** The vaults in slot order; null for a slot that is void, or is no vault and pays nobody. */
   readonly slots: readonly (VaultEntry | null)[];
 }
 

@@ -29,7 +29,7 @@ export async function requireOwnCode(
   await releaseOf(codeOf, { chainId, contract }, expected);
 }
 
-/** The same, with the contract's name and the code of the release that it is of. */
+/** Checks like {@link requireOwnCode}, and resolves with the contract's name and its release. */
 export async function releaseOf(
   codeOf: CodeReader,
   { chainId, contract }: { readonly chainId: bigint; readonly contract: Address },

@@ -52,7 +52,10 @@ export interface TransferPowers {
   readonly approvedAt: bigint;
   /** When the vault's owner cancelled the digest; 0 for never. */
   readonly cancelledAt: bigint;
-  /** When the signer did, which counts only for a record that rests on its session; 0 for never. */
+  /**
+   * Seconds when the session key cancelled; counts only for a record that rests on its session. 0
+   * for never.
+   */
   readonly signerCancelledAt: bigint;
 }
 

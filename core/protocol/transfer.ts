@@ -26,7 +26,7 @@ export interface Transfer {
 }
 
 /**
- * What an owner signs. L1 gets all of these transfers, or none; each counts by itself, so this is
+ * An owner signs this. L1 gets all of these transfers, or none; each counts by itself, so this is
  * no swap.
  */
 export interface TransfersMessage {
@@ -36,7 +36,7 @@ export interface TransfersMessage {
   readonly deadline: bigint;
 }
 
-/** What an owner signs so that another key may transfer for it. */
+/** An owner signs this so that another key may transfer for it. */
 export interface SessionMessage {
   /** The owner: a key's account, or a wallet contract of that key. */
   readonly owner: Address;
@@ -50,7 +50,7 @@ export interface SessionMessage {
   readonly assetType: Hash;
 }
 
-/** What an owner signs to end the session of a key. Anybody can bring it to L1. */
+/** An owner signs this to end the session of a key. Anybody can bring it to L1. */
 export type SessionEndMessage = Pick<SessionMessage, "owner" | "key">;
 
 /** Most transfers that one signature covers. */
@@ -185,7 +185,7 @@ export function transferList(transfers: readonly Transfer[]): Uint8Array {
 }
 
 /**
- * What every leaf of a group binds: `keccak256(deadline(4) ‖ list(32) ‖ signature(64))`.
+ * Every leaf of a group binds this: `keccak256(deadline(4) ‖ list(32) ‖ signature(64))`.
  *
  * @param list - of {@link transferList}
  * @param signature - 64 bytes, or none when the owners have approved the list on L1, which stands

@@ -222,7 +222,7 @@ export function cancellationTypedData(portal: PortalIdentity, message: Cancellat
   return typedData(portal, { Cancellation }, "Cancellation", { ...message, id } as const);
 }
 
-/** What L1 knows a cancelled list or vault by: 32 bytes. */
+/** L1 knows a cancelled list or vault by these 32 bytes. */
 export function cancellationId(id: Hash | VaultId): Hash {
   if (typeof id !== "bigint") return id;
   requireVaultId(id);

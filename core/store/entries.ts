@@ -24,7 +24,7 @@ import * as records from "./records.ts";
 /** The block's hash at the time of reading. */
 const observed = { chainId: bigVarint, blockNumber: bigVarint, blockHash: nullable(hash) } as const;
 const logPlace = { blockNumber: bigVarint, logIndex: varint } as const;
-/** For mints without a mode; null: they need one. */
+/** Applies to mints without a mode; null: they need one. */
 const defaultMode = { dataAvailabilityMode: nullable(oneOf(MODES)) } as const;
 
 /**

@@ -76,7 +76,7 @@ export class Group {
     this.#onDurable.push(publish);
   }
 
-  /** After the write: shows the changes to readers. */
+  /** Shows the written changes to readers. */
   published(): void {
     this.#previous = null;
     for (const publish of this.#onDurable) publish();
@@ -248,7 +248,7 @@ export class RecordIndex<V> {
     this.#nameOf = nameOf;
   }
 
-  /** In ascending order. */
+  /** The numbers in ascending order. */
   numbers(name: unknown): readonly number[] {
     return this.#numbers.get(name) ?? [];
   }

@@ -6,7 +6,7 @@ import { decodeMint, MintEntries, type MintEntry, mintHeader } from "./mint-entr
 import type { KeyRange, StoreReader } from "./ports.ts";
 import { endOf, keyOf, PREFIX } from "./store-keys.ts";
 
-// Its entries begin with the list's id
+// Entries of this kind begin with the list's id
 const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number;
 
 export interface Journaled<E = Entry | MintEntry> {

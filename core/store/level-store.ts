@@ -65,7 +65,7 @@ export class LevelStore implements Store {
     const level = new LevelStore(db, { folder, lock }, sync);
     begun.defer(() => db.close());
     lock.requireHeld();
-    // Its background work would delete files that it does not know.
+    // LevelDB's background work would delete files that it does not know.
     lock.lost.addEventListener("abort", () => void db.close());
     await level.#compareMark(folder);
     begun.move();
@@ -139,7 +139,7 @@ export class LevelStore implements Store {
     await guarded(batch.write({ sync: this.#sync } as object));
     if (entry !== undefined && this.#sync)
       this.#held?.folder.mark(1 + Number(entry.readBigUInt64BE(1)));
-    // After the write: whoever opened the folder later has read it.
+    // The check follows the write: a process that opened the folder later has read it.
     this.#held?.lock.requireHeld();
   }
 

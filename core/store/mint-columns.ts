@@ -33,7 +33,7 @@ export function columnOf<T>(type: ColumnType<T>, count: number): T {
 
 const zeros = new Map<ColumnType<unknown>, { readonly length: number }>();
 
-/** At least so many zeros, shared: a column that nobody has written to. */
+/** Zeros for at least so many entries, shared: a column that nobody has written to. */
 export function zerosOf<T extends { readonly length: number }>(
   type: ColumnType<T>,
   count: number,

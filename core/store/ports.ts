@@ -19,7 +19,7 @@ export interface KeyRange {
 export interface StoreReader {
   /** undefined for a missing key. */
   get(key: Buffer): Promise<Buffer | undefined>;
-  /** In the order of `keys`; undefined for missing ones. */
+  /** Values in the order of `keys`; undefined for missing ones. */
   getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]>;
   /** The entries of a range in order, as of the first read. */
   entries(range: KeyRange): AsyncIterable<[Buffer, Buffer]>;

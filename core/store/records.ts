@@ -40,7 +40,7 @@ export const applicationRecord = layout({
   createdAt: time,
   nextSequence: varint, // Sequence number of the application's next transaction
   eventCount: varint, // Number of the application's events; also the newest one's sequence number
-  // For mints without a mode, of assets without a default of their own
+  // Applies to mints without a mode, of assets without a default of their own
   dataAvailabilityMode: nullable(oneOf(MODES)),
 });
 export type ApplicationRecord = ValueOf<typeof applicationRecord>;
@@ -215,7 +215,7 @@ export const batchRecord = layout({
   leftOut: nullable(listOf(leftOutAsset)),
   inBlobs: flag,
   transfers: flag,
-  // Whether its leaves are those of its data, because another operator made it as no engine would
+  // Foreign batch that our encoder would not reproduce; its stored data decides
   given: flag,
 });
 export type BatchRecord = ValueOf<typeof batchRecord>;

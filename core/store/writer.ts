@@ -5,7 +5,7 @@ import type { Store } from "./ports.ts";
 
 /** A transition that shares its write with others. */
 export interface Transition<T> {
-  readonly weight: number; // Its share of a group's limit, such as its number of mints
+  readonly weight: number; // The change's share of a group's limit, such as its number of mints
   /**
    * Whether it waits instead while changes are refused, because it follows from changes that were
    * not.

@@ -13,7 +13,7 @@ import { MAX_TIME } from "../store/layout.ts";
 import type { ApplicationRecord, KeyRecord } from "../store/records.ts";
 import { requireText } from "../validate.ts";
 
-/** What a person may do: the scopes of keys, and what no key can do. */
+/** A person may have the scopes of keys, and rights that no key can have. */
 export const RIGHTS = [...SCOPES, "keys", "people", "operate"] as const;
 /** One right of a person. */
 export type Right = (typeof RIGHTS)[number];
@@ -234,7 +234,7 @@ export interface NewKey {
   readonly expiresAt?: number | null;
   /** Most mint entries that the key may ever make; null, the default: no limit. */
   readonly mintQuota?: bigint | null;
-  /** What its holder calls it, 1 to 100 characters; null, the default: nothing. */
+  /** The name that its holder gives it, 1 to 100 characters; null, the default: none. */
   readonly name?: string | null;
 }
 
@@ -286,7 +286,7 @@ export function keysOf(context: EngineContext): Keys {
         );
         if (revokedAt !== null)
           throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
-        // Only the old key's remaining mints: a rotation must not refill a quota.
+        // The new key gets the old one's remaining mints: a rotation must not refill a quota.
         const left = mintQuota === null ? null : mintQuota - mintsUsed;
         return { applicationIndex, scopes, expiresAt, mintQuota: left, name };
       }),

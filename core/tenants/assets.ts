@@ -265,7 +265,7 @@ export function markAssetRegistered(
   });
 }
 
-/** What L1 says of a registered asset. */
+/** L1's facts about a registered asset. */
 export interface RegisteredFacts {
   /** Whether the token's minter role is locked for ever; null when the token does not say. */
   readonly minterLocked?: boolean | null;

@@ -388,7 +388,7 @@ export interface TokenMetadata {
 
 /** The metadata of a whole asset. */
 export interface Collection {
-  /** Of the contract, in the form of ERC-7572; null for the asset's name and symbol only. */
+  /** The contract's metadata in the form of ERC-7572; null for the asset's name and symbol only. */
   readonly contractMetadata: JsonObject | null;
   /** A placeholder. Removing it reveals the tokens. Null if there is none. */
   readonly placeholder: JsonObject | null;
@@ -412,7 +412,7 @@ export interface ServedMetadata {
 }
 
 /**
- * What wallets and marketplaces read of tokens: JSON in the form of ERC-721, ERC-1155 and ERC-7572.
+ * Wallets and marketplaces read this of tokens: JSON in the form of ERC-721, ERC-1155 and ERC-7572.
  * Only the application for which an asset is reserved can change its metadata; others get
  * `asset_shared`. Metadata is public as soon as it is set, unless a placeholder hides it, also
  * before its token is minted. It needs no mint.
@@ -427,7 +427,7 @@ export interface Metadata {
    * `asset_shared`, `asset_not_found`, `validation_failed`.
    */
   set(applicationId: Uuid, assetId: Uuid, token: NewMetadata, wait?: WaitOptions): Promise<void>;
-  /** The same for at most 1,000 tokens, all or none. */
+  /** Sets the metadata of at most 1,000 tokens, all or none. */
   setAll(
     applicationId: Uuid,
     assetId: Uuid,
@@ -473,8 +473,8 @@ export interface Metadata {
    */
   served(assetId: Uuid, token: bigint | string): Promise<ServedMetadata>;
   /**
-   * The same for the token in a vault; for its contract where the token has none. Rejects with
-   * `asset_not_found`.
+   * The metadata of the token in a vault for everybody; the contract's where the token has none.
+   * Rejects with `asset_not_found`.
    */
   servedVault(vault: Pick<VaultContent, "chainId" | "assetType" | "blob">): Promise<ServedMetadata>;
   /**

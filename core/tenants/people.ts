@@ -286,15 +286,15 @@ export interface People extends SignIns {
   /** Sets the wallet that signs the person in. The caller has checked that it is the person's. */
   setAddress(personId: Uuid, address: Address, wait?: WaitOptions): Promise<Person>;
   /**
-   * Who did what in an application, or for null for the operator; newest first, the last 10,000
-   * acts.
+   * Changes and who made them, of an application, or for null of the operator; newest first, the
+   * last 10,000.
    */
   audit(applicationId: Uuid | null, page?: PageOptions): List<AuditEntry>;
 }
 
 /** One change, with the one who made it. */
 export interface AuditEntry {
-  /** Of the change in the journal. */
+  /** The sequence of the change in the journal. */
   readonly sequence: number;
   /** Milliseconds since 1970. */
   readonly time: number;
@@ -331,7 +331,7 @@ async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
   };
 }
 
-/** What a mint made, such as `12.5 PTS` or `Swords #17, and 2 more`. */
+/** The tokens that a mint made, such as `12.5 PTS` or `Swords #17, and 2 more`. */
 function mintText(ledger: Ledger, { mints: [first, ...others] }: MintEntry): string | null {
   if (first === undefined) return null;
   const { standard, blobScheme, name, symbol, ...units } = ledger.assetAt(first.assetIndex);

@@ -19,7 +19,7 @@ const SIGN_IN_MS = 12 * 3_600_000;
 const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
 
 export function signInsOf(context: EngineContext): SignIns {
-  /** For changes that people make to their own sign-ins. */
+  /** The person who changes its own sign-ins. */
   const actingAs = (personIndex: number) => {
     const { applicationIndex = null } = context.ledger.people.latest.get(personIndex) ?? {};
     return context.actingAs({ personIndex, applicationIndex, require: () => {} });

@@ -108,7 +108,7 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const commitAt = BigInt(Math.floor(ledger.journalClock.now() / 1000)) + MIN_LEFT;
   let failed = 0;
   for await (const list of waitingLists(ledger, MOST_LISTS)) {
-    // After a long halt of L1 all of them can be too late. The next rounds fail the others.
+    // All of them can be too late after a long halt of L1. The next rounds fail the others.
     if (failed >= MOST_FAILED) break;
     const { spent, failure } = await examine(ledger, group, list, commitAt);
     if (failure !== null) {

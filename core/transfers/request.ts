@@ -38,8 +38,8 @@ import { requireCarried } from "./close.ts";
 import { readApproval, readSession } from "./powers.ts";
 
 /**
- * What an owner has signed, in the order of the message: each vault once, all of one owner and one
- * application. The deadline is an hour to 30 days ahead.
+ * Transfers that an owner has signed, in the order of the message: each vault once, all of one
+ * owner and one application. The deadline is an hour to 30 days ahead.
  */
 export interface TransferRequest extends TransfersMessage {
   /**

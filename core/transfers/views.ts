@@ -152,7 +152,7 @@ export interface TransferList {
   readonly digest: Hash;
   /** Seconds since 1970. */
   readonly deadline: bigint;
-  /** In the signed order; a split has two entries, the second of which is the change. */
+  /** Entries in the signed order; a split has two, the second of which is the change. */
   readonly transfers: readonly TransferredVault[];
   readonly l1TxHash: Hash | null;
   readonly l1BlockNumber: bigint | null;
@@ -203,7 +203,7 @@ export interface TransferredVault {
 export interface HistoryStep
   extends Pick<TransferList, "transferId" | "status">,
     Pick<TransferredVault, "vaultId" | "from" | "isChange" | "newVaultId" | "amount"> {
-  /** The receiver; the zero address redeems. Of change it is the giver. */
+  /** The receiver; the zero address redeems. The giver, for change. */
   readonly to: Address;
   /** Milliseconds since 1970, of the request. */
   readonly createdAt: number;

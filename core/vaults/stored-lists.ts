@@ -18,9 +18,9 @@ import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { decodeActivity, readVaults } from "./vaults.ts";
 
-/** What one slot of a list gives to whom. */
+/** One slot of a list: the units it gives, and who gets them. */
 export interface TransferOutput {
-  /** Of the slot in the list, from 0. Also that of its transaction. */
+  /** The slot's place in the list, from 0; also that of its transaction. */
   readonly position: number;
   readonly index: number;
   readonly transfer: TransferListRecord["transfers"][number];
@@ -125,7 +125,7 @@ export async function readTransferList(
   return decodeTransferList(await ledger.store.get(keyOf.transferList(transferId)), transferId);
 }
 
-/** The same in the writer's view. */
+/** A list in the writer's view. Throws `store_corrupt` when it is missing. */
 export async function latestTransferList(
   ledger: Ledger,
   group: Group,

@@ -141,7 +141,7 @@ function indexesOf(
   }
   const transfer = [prefixOf.applicationTransfer(application)];
   const number = (WITHDRAWAL_STATUSES as readonly (Status | undefined)[]).indexOf(status);
-  // For mints and withdrawals together, a status means that of either.
+  // Without `type`, `status` matches mints and withdrawals.
   if (type === "withdrawal" && number >= 0)
     return { withdrawal: [prefixOf.statusWithdrawal(application, number)], transfer };
   if (asset !== undefined)
@@ -348,7 +348,7 @@ export interface VaultFilter
       "userId" | "ownerAddress" | "assetId" | "batchId" | "dataAvailabilityMode" | "status"
     >,
     Pick<TransactionFilter, "createdAfter" | "createdBefore"> {
-  /** For ERC-721 and ERC-1155. Covers every visible asset unless `assetId` is given. */
+  /** Finds ERC-721 and ERC-1155 vaults. Covers every visible asset unless `assetId` is given. */
   readonly tokenId?: bigint | undefined;
   /** Vaults with a mint under this reference. */
   readonly reference?: string | undefined;

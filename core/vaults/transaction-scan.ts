@@ -61,7 +61,7 @@ function isOf(users: readonly number[], { userIndex, source }: Found): boolean {
 
 interface Scan {
   readonly applicationIndex: number;
-  readonly parts: readonly Part[]; // In order, without overlap
+  readonly parts: readonly Part[]; // Parts in order, without overlap
   readonly order: Order;
   readonly after: number | null; // End of the page before
 }

@@ -9,7 +9,7 @@ import { sequenceAt } from "./transaction-range.ts";
 const INTERVALS = ["hour", "day", "month"] as const;
 const MOST_PERIODS = 100;
 
-/** What an application has used, in all and over a time. */
+/** An application's usage, in all and over a time. */
 export interface Usage extends Omit<Page<KeyUsage>, "data"> {
   /** Entries that its keys have minted. */
   readonly mints: bigint;
@@ -22,11 +22,11 @@ export interface Usage extends Omit<Page<KeyUsage>, "data"> {
   readonly keysInUse: number;
   /** One page of all keys, oldest first. */
   readonly keys: readonly KeyUsage[];
-  /** In order, without a gap; the last ends when the time asked for does. */
+  /** The periods in order, without a gap; the last ends when the time asked for does. */
   readonly periods: readonly UsagePeriod[];
 }
 
-/** What one API key has minted, of the most that it may. */
+/** Entries that one API key has minted, of the most that it may. */
 export interface KeyUsage extends Pick<ApiKey, "keyId" | "mintsUsed" | "mintQuota" | "revokedAt"> {}
 
 /** Transactions that were accepted from `since` to before `until`, ms since 1970. */

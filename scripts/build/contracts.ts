@@ -18,8 +18,8 @@ const require = createRequire(import.meta.url);
 const COMPILED = new URL("contracts/compiled/", ROOT);
 
 /**
- * What is deployed, a run of the compiler each. More runs of the code make it cheaper to run, and
- * larger.
+ * Deployed contracts, with a run of the compiler for each job. Higher `runs` makes code cheaper to
+ * run, and larger.
  */
 export const JOBS: readonly {
   readonly sources: Partial<Record<ContractName, string>>;
@@ -68,7 +68,7 @@ function isCurrent(job: Job): boolean {
   return namesOf(job).every((name) => existsSync(fileOf(name)) && readArtifact(name).hash === hash);
 }
 
-/** What the compiler makes of one job's contracts. Takes up to half a minute. */
+/** Compiles the contracts of one job, which takes up to half a minute. */
 export function compile(job: Job, settings: object = settingsFor(job.runs)): Artifact[] {
   const sources = sourcesOf(job);
   const code = [
@@ -183,7 +183,7 @@ export function generatedFiles(): Readonly<Record<string, string>> {
   } as const;
   const [state, mirror] = [new Set(linesOf("StateCommitment")), new Set(linesOf("StateMirror"))];
   const shared = [...state].filter((line) => mirror.has(line));
-  const common = `/** What both contracts have. */\nconst common = [\n${shared.join("\n")}\n] as const;\n`;
+  const common = `/** Both contracts have these. */\nconst common = [\n${shared.join("\n")}\n] as const;\n`;
   const abis = Object.entries(constants).map(([constant, name]) => {
     const own = linesOf(name).filter((line) => !shared.includes(line));
     return `/** The interface of \`${name}\`, as viem and ethers take it. */\nexport const ${constant} = [\n${own.join("\n")}\n  ...common,\n] as const;\n`;

@@ -34,7 +34,7 @@ export async function bundleLibraries(dist: string, installed: readonly string[]
   for (const name of found) await bundleLibrary(name, `${dist}/libraries`, installed);
 }
 
-/** Without the pages' scripts, which have their libraries inside. */
+/** Leaves out the pages' scripts, which have their libraries inside. */
 function compiledFiles(dist: string): string[] {
   const files = readdirSync(dist, { recursive: true, encoding: "utf8" });
   const compiled = files.filter((file) => file.endsWith(".js") && !/pages\/[^/]+\/./.test(file));

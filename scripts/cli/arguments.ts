@@ -10,7 +10,7 @@ import { instant } from "../../server/routes/api/fields.ts";
 import type { Options } from "./command.ts";
 import { UsageError } from "./errors.ts";
 
-/** For the help of commands that name an asset. */
+/** The help of commands that name an asset shows this. */
 export const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
 /** Seconds of a duration's unit. */
 const UNITS: Readonly<Record<string, bigint>> = { m: 60n, h: 3_600n, d: 86_400n };

@@ -15,7 +15,7 @@ import { ConfigError, readConfigFile, readSettings } from "../../server/process/
 import { storeSettings } from "../../server/process/settings/settings.ts";
 import { UsageError } from "./errors.ts";
 
-/** Also read by the server, so one environment or file serves both. */
+/** The server reads these too, so one environment or file serves both. */
 const SETTINGS = ["MINTMARK_CONFIG", ...Object.keys(storeSettings.shape)];
 
 /** The folder of the store: from the option, else the environment, else the configuration file. */

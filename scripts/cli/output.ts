@@ -6,7 +6,7 @@ import { ApiError } from "../../server/client/index.ts";
 import { jsonText } from "../files.ts";
 import { messageOf, UsageError } from "./errors.ts";
 
-/** In place of hidden characters: names come from others, and could move the terminal's cursor. */
+/** Replaces hidden characters: names come from others, and could move the terminal's cursor. */
 const REPLACEMENT = "\u{fffd}";
 
 type Row = Readonly<Record<string, unknown>>;

@@ -25,7 +25,7 @@ ${[
   "reads. Secrets come from the environment or standard input, never from arguments.",
 ].join(" ")}`;
 
-/** In the order of the help, by what they are for. */
+/** Commands in the order of the help, by what they are for. */
 const COMMANDS = {
   "Try it on this machine:": localCommands,
   "Deploy, and look after a deployment:": [

@@ -207,8 +207,8 @@ async function meet(settings: Settings, key: Address, { signal, progress }: Runn
     );
   const sending = { signal, onSent: (txHash: Hash) => progress(`sent transaction ${txHash}`) };
   /**
-   * With the owner's signature where another account pays. Nodes have many words for an account
-   * without ether.
+   * Sends with the owner's signature where another account pays. Nodes have many words for an
+   * account without ether.
    */
   async function send<T>(
     typedData: TypedDataDefinition,
@@ -288,7 +288,7 @@ async function reached(
 }
 
 function keyOf(text: unknown): Address {
-  // It stays out of the error, which may be logged.
+  // The key stays out of the error, which may be logged.
   if (/^(?:0x)?[0-9a-fA-F]{64}$/.test(String(text)))
     throw new UsageError(
       "<key>: give the key's address. Others can have read this private key, so make another one",

@@ -234,8 +234,8 @@ async function chainReader(rpc: string, address: Address) {
     l1: await readL1({ rpc, contract: address }),
     state: getContract({ abi: stateCommitmentAbi, address, client }).read,
     /**
-     * From the receipts. Those of the local chain leave the blob gas out: there it follows from the
-     * blobs.
+     * Sums the gas of the receipts. The local chain's leave the blob gas out, where it follows from
+     * the blobs.
      */
     async gasOf(hashes: readonly Hex[]) {
       let [gas, blobGas] = [0n, 0n];

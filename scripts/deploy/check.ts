@@ -19,7 +19,7 @@ import { type TokenConfig, tokenCreation } from "./token.ts";
 
 export interface DeploymentPlan {
   /**
-   * On a new deployment with a multisig, `admin` is the deployer at first; the time lock replaces
+   * `admin` is the deployer at first on a new deployment with a multisig; the time lock replaces
    * it.
    */
   readonly settlement: SettlementConfig;
@@ -102,7 +102,7 @@ async function maturityWarnings(
   );
 }
 
-/** By the chain's own blocks. A node without the tag shows none, so Ethereum's time counts. */
+/** The chain's own blocks tell. A node without the tag shows none, so Ethereum's time counts. */
 async function finalitySeconds({ client }: Deployer): Promise<bigint> {
   const newest = await askL1("reading the newest block", () => client.getBlock());
   const finalized = await client.getBlock({ blockTag: "finalized" }).catch(() => null);

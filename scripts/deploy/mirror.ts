@@ -57,8 +57,8 @@ interface MirrorOptions {
   readonly record: string;
   readonly config: MirrorTerms;
   /**
-   * On the mirror's chain. Registered with the mirror, and with the settlement contract for the
-   * engine.
+   * Tokens on the mirror's chain. They are registered with the mirror, and with the settlement
+   * contract for the engine.
    */
   readonly tokens?: readonly TokenConfig[];
   readonly onProgress?: (step: string) => void;

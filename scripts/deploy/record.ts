@@ -11,7 +11,7 @@ const hex = (pattern: RegExp) =>
 const address = hex(/^0x[0-9a-f]{40}$/);
 export const integer = z.string().regex(/^\d+$/).transform(BigInt);
 
-/** What each contract's creation has left. */
+/** Facts of the creation of any contract. */
 const created = { address, deployedAtBlock: integer, gasUsed: integer };
 /** Delays are seconds. */
 const terms = {

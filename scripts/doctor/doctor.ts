@@ -422,7 +422,7 @@ async function scheduled(
     Number(newest.timestamp - older.timestamp) / Number(newest.number - older.number || 1n) || 1;
   const span = BigInt(Math.ceil(Number(delay) / pace));
   const fromBlock = newest.number > span ? newest.number - span : 0n;
-  // In ranges that the node takes.
+  // Logs are read in ranges that the node takes.
   const logs = await logReader(client, address)(fromBlock, newest.number).catch(() => null);
   const unseen = "the node gives no events of the last change delay";
   if (logs === null) return [unknown(unseen, "Ask a node that does: changes could wait unseen.")];

@@ -81,7 +81,7 @@ export function planOf(
 async function forgetLost(by: Deployer, path: string, settled: number | null): Promise<boolean> {
   const record = await readRecord(path);
   if (record === undefined) return false;
-  // At one block, because another node behind the same address may be further.
+  // All reads are at one block, because another node behind the same address may be further.
   const head = await by.client.getBlockNumber({ cacheTime: 0 });
   const isLost = async (
     { address, deployedAtBlock }: { address: Address; deployedAtBlock: bigint },

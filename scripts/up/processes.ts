@@ -13,7 +13,7 @@ import type { Answers } from "./terms.ts";
 type Settings = Readonly<Record<string, string>>;
 
 export interface Process {
-  /** Also the names of its folder and its files. */
+  /** The process's name, also that of its folder and its files. */
   readonly name: string;
   readonly command: readonly string[];
   readonly settings: Settings;
@@ -268,7 +268,7 @@ function compose(folder: string, processes: readonly Process[]): string {
   return `# docker compose up -d   The image: examples/deploy/Dockerfile\nname: mintmark\nservices:\n${services.join("")}`;
 }
 
-/** Beside the limits of a server's shutdown. */
+/** Time beside the limits of a server's shutdown. */
 const SLACK_MS = 20_000;
 const HOUR_MS = 3_600_000;
 

@@ -42,7 +42,7 @@ export async function up(options: UpOptions) {
 
   const isTest = network?.isTest ?? isLocalChain(BigInt(there.chainId));
   const plan = planOf(by, terms, accounts, isTest);
-  // Before they are kept.
+  // The terms are checked before they are kept.
   checkTerms(by, plan, deployed);
   const nothing = { done: {}, begun: null, published: [], seeded: null };
   const record: UpRecord = earlier ?? { version: 1, ...nothing, chainId: there.chainId, answers };

@@ -50,7 +50,7 @@ export function retryingFetch(options: RetryOptions = {}): (request: Request) =>
 
 /** Whether the same request can be answered later. */
 export async function refusedForNow(response: Response, request: Request): Promise<boolean> {
-  // For readiness, 503 is a result.
+  // Readiness answers 503 as a result.
   if (new URL(request.url).pathname.endsWith("/readyz")) return false;
   if (response.status === 429) return true;
   if (!repeatable(request)) return false;

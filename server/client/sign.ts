@@ -22,7 +22,7 @@ export interface TypedDataSigner {
   readonly account?: unknown;
 }
 
-/** Whatever can sign for an owner; a function serves every other library. */
+/** An owner's signer; a function serves libraries that have no such object. */
 export type OwnerSigner =
   | TypedDataSigner
   | Eip1193Provider

@@ -247,7 +247,7 @@ export function handleError(
   const status = statusOf(known.code, path);
   const isOAuth = path === TOKEN_PATH;
   request.problemCode = known.code;
-  // Whoever fills the memory must not fill the log too.
+  // A caller that fills the memory must not fill the log too.
   if (status >= 500 && known.code !== "overloaded")
     request.log.error({ err: error, code: known.code }, "request failed");
   else request.log.info({ code: known.code }, "request refused");
@@ -265,7 +265,7 @@ export function handleError(
       .code(status)
       .headers({ ...known.headers, "x-request-id": request.id, "cache-control": "no-store" })
       .type(isOAuth ? "application/json" : "application/problem+json")
-      // As bytes, because Fastify adds a charset to text, which this media type does not have.
+      // Fastify adds a charset to text, which this media type does not have, so bytes are sent.
       .send(
         Buffer.from(
           JSON.stringify(isOAuth ? { ...oauthErrorOf(body, request.body), ...body } : body),

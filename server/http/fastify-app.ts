@@ -137,7 +137,7 @@ export function watchConnection(
   }
   unanswered.set(socket, count);
   response.once("close", () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1));
-  // Not all at the same time: thousands that open their connections again would delay everybody.
+  // Thousands that open their connections again at once would delay everybody, so the times differ.
   // A request in memory has no such socket.
   socket.setTimeout?.(stalledMs * (1 + Math.random()));
   response.on("timeout", () => {
@@ -149,8 +149,8 @@ export function watchConnection(
 }
 
 /**
- * Header fields that may occur once. Of several, Node keeps the first, but a proxy may have used
- * the last.
+ * Header fields that may occur once. Node keeps the first of several, but a proxy may have used the
+ * last.
  */
 const SINGLE = new Set(["host", "authorization", "content-type", "idempotency-key"]);
 const SINGLE_LENGTHS = new Set([...SINGLE].map(({ length }) => length));

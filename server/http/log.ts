@@ -65,7 +65,7 @@ class LinesOfATurn {
   #lost = 0;
 
   constructor() {
-    // For an exit in the middle of a turn, whose lines have its reason.
+    // An exit in the middle of a turn would lose its last lines, which have its reason.
     process.on("exit", () => this.#flush());
   }
 

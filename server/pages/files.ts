@@ -16,7 +16,7 @@ export interface PageFile {
 }
 
 export interface Page {
-  /** Such as `/explorer`. */
+  /** The page's path, such as `/explorer`. */
   readonly address: string;
   /** Content-Security-Policy of all its files. */
   readonly policy: string;

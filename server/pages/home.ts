@@ -7,7 +7,7 @@ const POLICY = contentPolicy({ "script-src": "'none'", "connect-src": "'none'" }
 
 const PAGES: readonly (readonly [name: string, address: string, title: string, meaning: string])[] =
   [
-    ["guide", "/guide/", "Guide", "Quick starts, concepts and reference, with a search."],
+    ["guide", "/guide/", "Guide", "Quick starts, tasks and reference, with a search."],
     ["reference", "/docs", "API reference", "Every request, to read and to try."],
     [
       "openapi",

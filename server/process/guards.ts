@@ -357,7 +357,9 @@ export function buildIssuerServer({
   return app;
 }
 
-/** For the application's own backend: it records each mint here before it requests the mint. */
+/**
+ * Routes of the application's own backend: it records each mint here before it requests the mint.
+ */
 function addRecordRoutes(
   app: FastifyInstance,
   { record, secret }: NonNullable<IssuerServerOptions["records"]>,

@@ -102,18 +102,18 @@ export class Metrics {
     if (cluster !== undefined) journalAway(cluster, this.registry);
   }
 
-  /** For `ServerOptions.onAnswer`. */
+  /** Serves `ServerOptions.onAnswer`. */
   observe = ({ method, route, status, seconds, code }: Answer): void => {
     this.#requests.observe({ method, route, status }, seconds);
     if (code !== null) this.#problems.inc({ code });
   };
 
-  /** For {@link logProgress}: records a transaction's gas, once. */
+  /** Serves {@link logProgress}: records a transaction's gas, once. */
   spent = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint): void => {
     this.#gas.inc({ chain: `${chainId}`, work }, Number(gas));
   };
 
-  /** For `DispatcherOptions.onAttempt`. */
+  /** Serves `DispatcherOptions.onAttempt`. */
   attempted = ({ failure }: Attempt): void => {
     this.#deliveries.inc({ outcome: failure === null ? "delivered" : "failed" });
   };
@@ -287,7 +287,7 @@ export async function serveMetrics(
   let scrapedAt: number | null = null;
   // HEAD would count as a scrape, and ask L1.
   app.get("/metrics", { exposeHeadRoute: false }, async (request, reply) => {
-    // For `mintmark doctor`, which reads this without a scrape.
+    // `mintmark doctor` reads this without a scrape.
     if (scrapedAt !== null)
       reply.header("mintmark-scraped-seconds-ago", Math.round((Date.now() - scrapedAt) / 1000));
     if (request.headers["user-agent"] !== "mintmark-doctor") scrapedAt = Date.now();

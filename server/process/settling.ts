@@ -138,7 +138,8 @@ export async function startSettling(options: SettlingOptions) {
   const settling = [settler, ...far].map((each) => each.run(stopping.signal));
   return {
     /**
-     * For `/readyz`: the errors in each kind of work, and causes that would keep batches from L1.
+     * Checks of `/readyz`: the errors in each kind of work, and causes that would keep batches from
+     * L1.
      */
     checks: {
       settlement: async () => {
@@ -356,7 +357,7 @@ export function reserveSettling(engine: Engine, refusal: Refusal): Disposable {
   return { [Symbol.dispose]: () => void reserved.delete(engine.ended) };
 }
 
-/** For an engine that a process settles as long as it runs. */
+/** The refusal of an engine that a process settles as long as it runs. */
 export const SETTLES_BY_ITSELF: Refusal = {
   code: "validation_failed",
   detail:

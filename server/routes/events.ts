@@ -220,7 +220,8 @@ function stream(
   };
   void write()
     .catch((error) => {
-      // Its own end is no failure. Any other, such as a damaged record, cuts the response off.
+      // The stream's own end is no failure. Any other, such as a damaged record, cuts the response
+      // off.
       if (!signal.aborted) answer.destroy(error);
     })
     .finally(() => {

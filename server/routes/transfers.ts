@@ -17,7 +17,7 @@ const part = s.amount.describe(
   "Quantized units for the receiver; 0 is all that is left. Less than that splits the vault.",
 );
 
-/** As signed: the zero address is the receiver of a redemption. */
+/** The signed receiver: the zero address stands for a redemption. */
 const signedReceiver = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits.")
@@ -180,7 +180,7 @@ const publicHistory = s.responseComponent(
   }),
 );
 
-/** What refuses a list of transfers before anyone has signed it. */
+/** These refuse a list of transfers before anyone has signed it. */
 const PREPARATION_ERRORS = [
   "history_diverged",
   "l1_not_compared",
@@ -264,7 +264,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     async handle({ engine, params: { vaultId } }) {
       const { before, after } = await engine.transfers.history(vaultId);
       const vault = await engine.vaults.content(vaultId);
-      // What waits is not public yet.
+      // Waiting transfers are not public yet.
       const told = after.filter(({ status }) => status !== "accepted");
       return { before, after: told, vault: vault.amount === 0n ? null : vault };
     },

@@ -183,8 +183,8 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
 ];
 
 /**
- * For the owner's own account, without the operator. Null while L1 has no batch of it, and when
- * nothing is left.
+ * The calldata for the owner's own account, without the operator. Null while L1 has no batch of it,
+ * and when nothing is left.
  */
 function ownCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
   const { header } = proof;

@@ -8,7 +8,7 @@ import { preparationToWire, submissionOf, typedDataOf } from "./typed-data.ts";
 const WITHDRAWALS = "/api/v1/withdrawals";
 const OWNERS = "/owner/v1/withdrawals";
 
-/** What a withdrawal takes from a vault, and what else the owner signs. */
+/** A withdrawal takes this from a vault, and the owner signs it. */
 const taken = {
   vaultId: s.vaultId,
   quantity: s.amount.describe("Quantized units, as a decimal string."),
@@ -107,7 +107,7 @@ export const withdrawal = s.responseComponent("Withdrawal", {
 
 const refusal = z.strictObject({ code: z.string(), detail: z.string() });
 
-/** What came of a list, with each withdrawal as the caller may see it. */
+/** The answer to a list, with each withdrawal as the caller may see it. */
 function listReply<W extends z.ZodType>(shown: W) {
   const error = refusal.nullable().describe("Why this vault was not accepted; null when it was.");
   const one = z.strictObject({ vaultId: s.outDecimal, withdrawal: shown.nullable(), error });
@@ -178,7 +178,7 @@ export const withdrawalQuery = z.strictObject({
   ...s.page,
 });
 
-/** What refuses a preparation or a list as a whole. */
+/** These refuse a preparation or a list as a whole. */
 const LIST_ERRORS = [
   "history_diverged",
   "vault_not_found",
@@ -186,7 +186,7 @@ const LIST_ERRORS = [
   "deadline_invalid",
 ] as const;
 
-/** What refuses the first vault, when none is left. */
+/** These refuse the first vault, when none is left. */
 const VAULT_ERRORS = [
   "vault_void",
   "vault_spent",
@@ -196,7 +196,7 @@ const VAULT_ERRORS = [
   "proof_not_ready",
 ] as const;
 
-/** What else refuses what an owner has signed. */
+/** These also refuse a signed list. */
 const SIGNED_ERRORS = ["l1_not_compared", "signature_invalid", "l1_failed"] as const;
 
 const SIGNED = { deadline: "1893456000", signature: `0x${"00".repeat(65)}` };

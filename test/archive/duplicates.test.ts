@@ -42,7 +42,7 @@ import {
 } from "../settlement/transfers-fixture.ts";
 import { chainOf, openArchive, sourceOf } from "./fixture.ts";
 
-/** What is not as usual: every user gets one in turn, of the chain's own token. */
+/** Exceptions: else every user gets one in turn, of the chain's own token. */
 interface How {
   readonly owner?: Address;
   readonly token?: Address;

@@ -30,7 +30,7 @@ async function vaultsOf(archive: Archive, owner: Address): Promise<readonly [Vau
 
 describe("committed transfers, read from L1 alone", () => {
   let world: TransferWorld;
-  /** Of the first batch of transfers: the token, 30 units, and the other 70. */
+  /** The vaults of the first batch of transfers: the token, 30 units, and the other 70. */
   let [sword, paid, change]: VaultId[] = [];
   let approved: VaultId = 0n;
   let refusals: readonly PromiseSettledResult<unknown>[];

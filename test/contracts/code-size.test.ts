@@ -2,9 +2,9 @@ import hre from "hardhat";
 import { size } from "viem";
 import { expect, it } from "vitest";
 
-/** Of EIP-170. */
+/** EIP-170's bound. */
 const MAX_CODE_BYTES = 24_576;
-/** What later changes of the settlement contract need. */
+/** Later changes of the settlement contract need this room. */
 const SPARE_BYTES = 1_000;
 
 it("fits the code size that L1 accepts, EIP-170", async () => {

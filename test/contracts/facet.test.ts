@@ -31,7 +31,7 @@ interface Compiled {
 }
 type Slot = Compiled["storageLayout"]["storage"][number];
 
-/** What the compiler itself says of the contracts. It writes no code, so this is quick. */
+/** The compiler's own answer about the contracts. It writes no code, so this is quick. */
 function compiled() {
   const read = (path: string) =>
     readFileSync(`${ROOT}${path.startsWith("@") ? "node_modules/" : ""}${path}`, "utf8");

@@ -392,7 +392,7 @@ describe("transfers", () => {
       await isRefuted(mint, batch, 1n);
       await exits(mint, 0, ann, { refutation: [hopOf(batch, 0)], quantity: 5n });
       await expect(moved(ann, give(idOf(mint), key(bob).address))).rejects.toThrow("Spent");
-      // What leaves more only makes the change, or the whole rest, smaller.
+      // A larger withdrawal only makes the change, or the whole rest, smaller.
       await exits(mint, 1, bob, { hops: [hopOf(batch, 2)], quantity: 4n });
       await exits(mint, 1, ann, { hops: [hopOf(batch, 3)], quantity: 2n });
       await exits(mint, 2, bob, { hops: [hopOf(batch, 4)], quantity: 6n });

@@ -1,5 +1,4 @@
 import { Metrics } from "../../server/process/metrics.ts";
-import { fieldOf } from "../../server/process/settings/config.ts";
 import { isSecret, SETTINGS } from "../../server/process/settings/settings.ts";
 import { createWorld } from "./fixture.ts";
 
@@ -9,34 +8,35 @@ export async function configurationPage(): Promise<string> {
     "# Configuration of the server",
     "",
     "`npm run server` reads each setting from its option, then from the environment, then from the JSON file that",
-    "`MINTMARK_CONFIG` names. Lists are arrays in the file. Secrets never stand in the file.",
+    "`MINTMARK_CONFIG` names. There `MINTMARK_FROM_BLOCK` is `fromBlock`, and lists are arrays. Secrets (†) never stand",
+    "in the file.",
     "",
     "The server checks all settings at start. It names everything that is missing, wrong or unknown at once, and serves",
-    "nothing until you fix it. What only L1 can show, such as a wrong chain, it checks once L1 answers: it serves reads",
-    "until then, and ends when the setting is wrong.",
+    "nothing until you fix it. If only L1 can show a fault, such as a wrong chain, it serves reads until L1 answers, and",
+    "ends when the setting is wrong.",
     "",
-    "| Variable | Field in the file | Default | Meaning |",
-    "| --- | --- | --- | --- |",
+    "| Variable | Default | Meaning |",
+    "| --- | --- | --- |",
     ...settingRows(),
     "",
-    "Sandbox and live are apart. A key says which one it is for. A store belongs to one environment, chain and contract,",
-    "and any other refuses it. A live server asks its chain at start whether it has the configured id and contract.",
+    "A store belongs to one environment, chain and contract, and any other refuses it.",
     "",
     "## Metrics",
     "",
-    "With `MINTMARK_METRICS_PORT`, `GET /metrics` on a port of its own answers in Prometheus' form. It also has what Node",
-    "measures of itself: `process_…` and `nodejs_…`, with the event loop's lag.",
+    "With `MINTMARK_METRICS_PORT`, `GET /metrics` on a port of its own answers in Prometheus' form, with what Node measures",
+    "of itself: `process_…` and `nodejs_…`. Names in `_total` are counters, `mintmark_http_request_seconds` is a histogram,",
+    "all others are gauges.",
     "",
-    "| Name | Kind | Labels | Meaning |",
-    "| --- | --- | --- | --- |",
+    "| Name, labels | Meaning |",
+    "| --- | --- |",
     ...(await metricRows()),
   ].join("\n")}\n`;
 }
 
 function settingRows(): string[] {
   return Object.entries(SETTINGS).map(([name, schema]) => {
-    const field = isSecret(name) ? "" : `\`${fieldOf(name)}\``;
-    return `| \`${name}\` | ${field} | ${defaultOf(schema)} | ${schema.description ?? ""} |`;
+    const variable = `\`${name}\`${isSecret(name) ? "†" : ""}`;
+    return `| ${variable} | ${defaultOf(schema)} | ${schema.description ?? ""} |`;
   });
 }
 
@@ -59,12 +59,10 @@ async function metricRows(): Promise<string[]> {
   metrics.close();
   return all
     .filter(({ name }) => name.startsWith("mintmark_"))
-    .map(
-      ({ name, type, help }) => `| \`${name}\` | ${type} | ${labelsOf(metrics, name)} | ${help} |`,
-    );
+    .map(({ name, help }) => `| \`${name}${labelsOf(metrics, name)}\` | ${help} |`);
 }
 
 function labelsOf({ registry }: Metrics, name: string): string {
   const { labelNames = [] } = registry.getSingleMetric(name) as { labelNames?: readonly string[] };
-  return labelNames.map((label) => `\`${label}\``).join(" ");
+  return labelNames.length === 0 ? "" : `{${labelNames.join(",")}}`;
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ERROR_CODES } from "../../core/index.ts";
@@ -274,32 +274,61 @@ describe("the OpenAPI document", () => {
   });
 });
 
-describe("docs/api.md", () => {
-  const text = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
+const DOCS = new URL("../../docs/", import.meta.url);
+/** The pages, but for those that tell another product's routes. */
+const PAGES = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).filter((name) =>
+  /^(?!\.|guides\/(?:starkexpress|keys)).*\.md$/.test(name),
+);
+/** A route, or the beginning of routes, in a page's text. */
+const ROUTE =
+  /`(?:(GET|POST|PUT|DELETE) )?(\/(?:api|public|owner|console|oauth)\/[\w{}/.-]*)[`?\s]/g;
 
-  test("lists every code with its status and meaning, and no other", () => {
-    const rows = [...text.matchAll(/^\| (\d{3}) +\| `(\w+)` +\| (.+?) +\|$/gm)];
-    const listed = Object.fromEntries(
-      rows.map(([, status, code, meaning]) => [code, `${status} ${meaning}`]),
+const unnamed = (path: string) => path.replaceAll(/\{\w+\}/g, "{}");
+
+/** Whether the server has a route; without a method, whether it has routes that begin so. */
+function isServed(method: string | undefined, path: string): boolean {
+  return ENDPOINTS.some((endpoint) =>
+    method === undefined
+      ? `${unnamed(endpoint.path)}/`.startsWith(unnamed(path).replace(/\/?$/, "/"))
+      : endpoint.method === method && unnamed(endpoint.path) === unnamed(path),
+  );
+}
+
+describe("docs/api.md", () => {
+  const text = readFileSync(new URL("api.md", DOCS), "utf8");
+
+  test("lists every code with its status once, and no other, with its meaning or a name that says it", () => {
+    const rows = [...text.matchAll(/^\| (\d{3}) \| `(\w+)` \| (.+?) \|$/gm)];
+    const plain = [...text.matchAll(/^\| (\d{3}) \| ((?:`\w+`(?:, )?)+) \|$/gm)].flatMap(
+      ([, status, codes = ""]) =>
+        [...codes.matchAll(/\w+/g)].map(([code]) => [status, code, meaningOf(code as Code)]),
     );
+    const listed = [...rows.map(([, ...cells]) => cells), ...plain];
     const known = Object.entries(STATUS_OF).map(([code, status]) => [
+      `${status}`,
       code,
-      `${status} ${meaningOf(code as Code)}`,
+      meaningOf(code as Code),
     ]);
-    expect(listed).toEqual(Object.fromEntries(known));
+    expect(listed.toSorted()).toEqual(known.toSorted());
   });
 
-  test("lists every route with its scope and summary, and no other", () => {
-    const rows = [
-      ...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\/\S+)` +\| (\S+) +\| (.+?) +\|$/gm),
-    ];
-    const listed = rows.map(
-      ([, method, path, access, summary]) => `${method} ${path} ${access} ${summary}`,
+  test("lists every kind of access that routes have, and no other", () => {
+    const [, table = ""] = text.split("| Access | Routes |");
+    const [rows = ""] = table.split("\n\n");
+    const listed = [...rows.matchAll(/^\| `(\w+)` \|/gm)].map(([, access]) => access);
+    expect(listed.toSorted()).toEqual(
+      [...new Set(ENDPOINTS.map(({ access }) => access))].toSorted(),
     );
-    const known = ENDPOINTS.map(
-      ({ method, path, access, summary }) => `${method} ${path} ${access} ${summary}`,
-    );
-    expect(listed.toSorted()).toEqual(known.toSorted());
+  });
+
+  test("and the other pages name only routes that the server has", () => {
+    const unknown = PAGES.flatMap((page) => {
+      const named = readFileSync(new URL(page, DOCS), "utf8").matchAll(ROUTE);
+      return [...named]
+        .filter(([, method, path = ""]) => !isServed(method, path))
+        .map(([found]) => `${page}: ${found}`);
+    });
+    expect(unknown).toEqual([]);
   });
 
   test("its example requests get its example answers", async () => {

@@ -33,7 +33,7 @@ export interface Operation {
   readonly body: { readonly type: string; readonly schema: Schema } | null;
 }
 
-/** What the fuzzer reads of an OpenAPI document. */
+/** The fuzzer reads this of an OpenAPI document. */
 export interface Document {
   readonly paths: Readonly<
     Record<
@@ -68,7 +68,7 @@ export function operationsOf({ paths }: Document): Operation[] {
   );
 }
 
-/** Of so many values at one place, one is something else than the schema says. */
+/** One of so many values at one place is something else than the schema says. */
 const ONE_IN = 16;
 const LONGEST_LIST = 4;
 

@@ -281,7 +281,7 @@ describe("the operator pays for an owner", () => {
     // A list by another key is refused, and counts nothing.
     expect(refusal(await submitted(prepared, stranger, options)).code).toBe("signature_invalid");
     expect((await submitted(prepared, owner, options)).status).toBe(202);
-    // The same list again, as after a lost answer.
+    // The list is sent again, as after a lost answer.
     expect((await submitted(prepared, owner, options)).status).toBe(202);
     const later = await ask([third], options);
     expect(refusal(later)).toMatchObject({ code: "rate_limited" });

@@ -67,7 +67,7 @@ interface Node extends ReturnType<typeof controlsOf> {
   close(): Promise<void>;
 }
 
-/** What tests do with a local chain beside the calls of viem. */
+/** Controls of a local chain beside the calls of viem. */
 export function controlsOf(request: Request) {
   const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> =>
     (request as (call: { method: string; params: readonly unknown[] }) => Promise<unknown>)({
@@ -101,7 +101,7 @@ export function controlsOf(request: Request) {
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
-/** What a settlement contract of these tests is told. */
+/** The terms of a settlement contract of these tests. */
 export const TERMS: SettlementConfig = {
   admin: ADMIN.address,
   guardian: GUARDIAN.address,
@@ -198,7 +198,7 @@ export interface WorldOptions {
   readonly divergenceMs?: number;
   readonly kzg?: NonNullable<EngineOptions["kzg"]>;
   readonly receiptSigner?: NonNullable<EngineOptions["receiptSigner"]>;
-  /** Of the settlement contract. */
+  /** Changes of the settlement contract's terms. */
   readonly config?: Partial<SettlementConfig>;
   /** Default {@link TOKENS}. */
   readonly tokens?: readonly TokenConfig[];
@@ -325,7 +325,7 @@ export async function commitUnseen(
   return l1.commit(batch, history, attestation);
 }
 
-/** What the next commit follows. */
+/** The point that the next commit follows. */
 export async function pointOn(l1: Pick<L1Reader, "state">): Promise<HistoryPoint> {
   const { history, countValidium, countRollup } = await l1.state();
   return { history, sequence: BigInt(countValidium + countRollup) };
@@ -369,7 +369,10 @@ interface Actors {
   readonly assets: ReadonlyMap<Standard, Uuid>;
 }
 
-/** What an application and its first user do. In a copy with another engine, they do it there. */
+/**
+ * The deeds of an application and its first user. In a copy with another engine, they do them
+ * there.
+ */
 const deeds = {
   /** Mints one entry for the first user and returns its vault. `text` is the identifier. */
   async mint(

@@ -56,7 +56,7 @@ export interface InvalidTransfer {
   readonly fault: RecordFault;
 }
 
-/** What the records of a batch are judged by. */
+/** The facts of a commit that decide the verdict on its batch's records. */
 export type TransferCommit = Pick<BatchHeader, "committedAt" | "sequence"> &
   Pick<Commit, "batchNumber"> & { readonly blockNumber?: bigint };
 
@@ -65,7 +65,7 @@ export interface JudgedRecord {
   readonly transfer: Transfer;
   readonly outputs: readonly TransferOutput[];
   /**
-   * What was signed, which can cover several records. `signer` is null when the signature is
+   * One signature, which can cover several records. `signer` is null when the signature is
    * nobody's.
    */
   readonly deadline: bigint;
@@ -92,7 +92,7 @@ interface SpentVault extends TransferableVault {
 /** Changes of the store; null deletes a key. */
 export type Changes = Map<string, string | null>;
 
-/** What a batch of transfers changes, and its records that move nothing. */
+/** The changes that a batch of transfers makes, and its records that move nothing. */
 export interface TransferChanges {
   readonly changes: Changes;
   readonly invalid: readonly InvalidTransfer[];
@@ -152,9 +152,9 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   }
 
   /**
-   * What a committed batch changes. A record waits while the data of its vault is missing, and the
-   * others do not wait for it: otherwise one vault with withheld data would keep everybody in the
-   * batch from their proofs.
+   * The changes that a committed batch makes. A record waits while the data of its vault is
+   * missing, and the others do not wait for it: otherwise one vault with withheld data would keep
+   * everybody in the batch from their proofs.
    */
   protected async transferChanges(
     groups: readonly TransferGroup[],

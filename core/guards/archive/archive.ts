@@ -249,7 +249,7 @@ export class Archive extends ArchiveTransfers {
     await write.write(options);
   }
 
-  /** The same for events of L1 up to a position. */
+  /** Writes changes by events of L1, and the position that these events reach. */
   async #moveTo(
     position: Position,
     changes: Changes = new Map(),

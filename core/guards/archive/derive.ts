@@ -51,8 +51,8 @@ export interface DerivedBatch {
   /** Places in the data's list of assets of those that the manifest lacks. */
   readonly unnamed: readonly number[];
   /**
-   * In slot order; null for a void slot, a transfer's, and for a vault of an asset that L1 has left
-   * out.
+   * The vaults in slot order; null for a void slot, a transfer's, and for a vault of an asset that
+   * L1 has left out.
    */
   readonly slots: readonly (VaultContent | null)[];
   /** null for a batch in blobs. */

@@ -149,7 +149,7 @@ export function nextBlock({ block, hash }: Position): bigint {
   return hash === null ? block : block + 1n;
 }
 
-/** As JSON; mode and number are in the record's key. */
+/** Leaves out mode and number, which are in the record's key. */
 export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Commit): string {
   return toText(rest);
 }

@@ -8,7 +8,7 @@ import { hexToBytes } from "../../protocol/hex.ts";
 
 /** A source of batch data, such as a committee member or the operator. All data is checked. */
 export interface BatchSource {
-  /** For error messages. */
+  /** Error messages name the source by this. */
   readonly name: string;
   /** null when it does not have the batch. */
   batchData(mode: Mode, batchNumber: number, signal?: AbortSignal): Promise<Uint8Array | null>;
@@ -105,7 +105,7 @@ export interface BlobPlace {
 
 /** A source of blobs. All of them are checked. */
 export interface BlobSource {
-  /** For error messages. Names no secret part of an address. */
+  /** Error messages name the source by this. It holds no secret part of an address. */
   readonly name: string;
   /**
    * Blobs of 131,072 bytes, in any order; those that nobody asked for are ignored. Empty when it

@@ -89,7 +89,7 @@ export type AssetReader = Pick<
 export interface Repeat {
   readonly vault: VaultContent;
   readonly asset: L1Registration;
-  /** The way of reading both blobs. */
+  /** Scheme by which both ids are compared. */
   readonly scheme: BlobScheme;
   /** ERC-721: the other vault's id in decimal; ERC-1155: the blob. */
   readonly holder: string;

@@ -16,7 +16,7 @@ export interface ExitOptions extends SearchOptions {
   readonly quantity?: bigint;
   /** Default: the owner. */
   readonly recipient?: Address;
-  /** For a vault that is not mature: wait, or throw. */
+  /** Whether to wait for a vault that is not mature, or to throw. */
   readonly immature?: "wait" | "refuse";
   /** Milliseconds between checks of L1 while waiting; default 2,000. */
   readonly pollingMs?: number;

@@ -287,7 +287,7 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
       const rest = vault.amount - (await readActivity(ledger, group, transfer.vaultId)).withdrawn;
       const holder =
         isChange || holderIndex === null ? {} : { ...receivers[index], owner: transfer.to };
-      // Nothing is known of a record that asks for more than is left, or for all of nothing.
+      // Overdrawn or empty: the amount is 0 until L1's event decides.
       const amount = transfer.amount >= rest ? 0n : storedLists.unitsOf(output, rest);
       const made = { ...vault, ...holder, amount, createdAt: now, updatedAt: now };
       known.set(packVaultId({ mode: "zk-rollup", batchNumber, slot: vaults.length }), {

@@ -157,7 +157,7 @@ async function joined(options: MirrorSettlerOptions) {
   const { engine, source, connect, clock = () => performance.now() } = options;
   const mirror = await connect();
   requireMirrorOf(mirror, source);
-  // Only now, because a store keeps its mirror for ever.
+  // A store keeps its mirror for ever, so the check comes first.
   await engine.operator.addMirror(mirror.settlement);
   engine.operator.placeInBlobs(mirror.settlement.chainId, await mirror.opensBlobs());
   const follower = followerOf(engine, mirror, options);

@@ -354,7 +354,7 @@ export class Preflight {
   }
 
   /**
-   * Tries the first mints of an ERC-721. Of an ERC-1155, tries each id once, and all entries of a
+   * Tries the first mints of an ERC-721. For an ERC-1155, tries each id once, and all entries of a
    * refused id: a token may refuse an amount alone.
    */
   async #tryTokens(asset: Asset, entries: readonly Placed[], final: bigint, most: number) {

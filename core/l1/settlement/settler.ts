@@ -260,7 +260,7 @@ export function sealingOf(
   monotonic: Clock = () => performance.now(),
 ): () => Promise<number> {
   const seen = new Map<Mode | "transfers", { readonly first: number; readonly at: number }>();
-  /** @param first - tells what is open now from what was open before */
+  /** @param first - identifies the open batch; a new value restarts the timer */
   const isDue = (kind: Mode | "transfers", first: number, openedAt: number) => {
     const now = monotonic();
     const known = seen.get(kind);

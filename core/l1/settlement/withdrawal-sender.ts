@@ -23,7 +23,7 @@ const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
 /** Most characters of a node's message. */
 const MOST_TEXT = 1_000;
 
-/** With everything that the contract needs. */
+/** A withdrawal with everything that the contract needs. */
 type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
 /** How often the contract refused, and the time of the clock before which nothing is sent. */
@@ -86,7 +86,7 @@ export class WithdrawalSender {
    */
   async send(signal?: AbortSignal): Promise<number> {
     if ((await this.queue.listed()).size === 0) return 0;
-    // It may have paid some of them.
+    // An earlier transaction may have paid some of them.
     if (await this.#portal.earlierMined(signal)) await this.#follower.follow(signal);
     const sent = await this.#sendReady(signal);
     if (sent > 0) await this.#follower.follow(signal);

@@ -85,7 +85,7 @@ export interface PendingWithdrawal {
 
 /** Filter of pending withdrawals. */
 export interface PendingOptions {
-  /** Only withdrawals with a greater {@link PendingWithdrawal.sequence}. */
+  /** Shows only withdrawals with a greater {@link PendingWithdrawal.sequence}. */
   readonly after?: number;
 }
 

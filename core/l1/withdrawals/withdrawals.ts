@@ -28,7 +28,7 @@ import * as requests from "./requests.ts";
 /** Seconds for which a prepared message is good: longer than tokens take to mature. */
 const VALID_SECONDS = 7n * 86_400n;
 
-/** What an owner wants to withdraw. */
+/** The withdrawals that an owner wants to sign. */
 export interface WithdrawalPreparation {
   /** 1 to 256, each vault once; `quantity` in units, default all that are left. */
   readonly vaults: readonly { readonly vaultId: VaultId; readonly quantity?: bigint }[];
@@ -38,7 +38,7 @@ export interface WithdrawalPreparation {
   readonly deadline?: bigint;
 }
 
-/** What the owner signs: `withdrawalListTypedData(portal, prepared)`. */
+/** The owner signs `withdrawalListTypedData(portal, prepared)`. */
 export interface PreparedWithdrawals extends WithdrawalListMessage {
   readonly owner: Address;
   /** The contract that pays: the domain of the message. */
@@ -157,8 +157,9 @@ export interface Withdrawals {
     wait?: WaitOptions,
   ): Promise<readonly ListedWithdrawal[]>;
   /**
-   * What an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn are left out
-   * with the reason; when none is left, rejects with the first reason. Changes nothing.
+   * The message that an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn
+   * are left out with the reason; when none is left, rejects with the first reason. Changes
+   * nothing.
    */
   prepare(caller: VaultCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
   /**

@@ -377,7 +377,7 @@ export class ClusterNode implements AsyncDisposable {
     const { ended } = role.engine;
     ended.addEventListener("abort", () => {
       const { reason } = ended;
-      // With its disk, a server's part in the cluster ends.
+      // A failed store ends membership.
       if (!PASSED_ON.has(reason.code)) this.#fail(reason);
     });
     this.#tell();

@@ -103,7 +103,7 @@ async function openStore(options: EngineOptions): Promise<Store> {
     // A cluster's store raises each server's file when the step comes to it.
     if (store instanceof LevelStore) await store.raiseFormat();
   });
-  // It may write to the backup, which the version before then refuses. So the step comes first.
+  // The step may write to the backup, which the version before then refuses, so it comes first.
   const whole = journal === undefined ? store : await withJournal(store, journal);
   opened.move();
   return whole;
@@ -150,7 +150,7 @@ interface LoadedTokens extends BatchTokens {
 }
 
 const RECORDS_AT_ONCE = 16; // Token records per read
-const READS_AT_ONCE = 3; // So that others are under way while one is decoded
+const READS_AT_ONCE = 3; // Others are under way while one is decoded
 
 /** Builds the token index from the records of sealed batches, shard by shard over all batches. */
 async function loadTokens(ledger: Ledger): Promise<void> {

@@ -45,7 +45,7 @@ interface Sealed {
   record: BatchRecord;
   leaf: Uint8Array;
   voids: readonly VoidedRun[]; // Ascending
-  given: Given | null; // The data of a batch that another operator made as no engine would
+  given: Given | null; // Stored data of a foreign batch that our encoder would not reproduce
   vaults: readonly StoredVault[]; // None once its records are final
   readonly assets: Uint32Array;
   readonly applications: readonly number[]; // Applications that have vaults in it

@@ -25,7 +25,7 @@ import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
 
 /** The commitment to a blob. */
 export type Commit = (blob: Uint8Array) => Promise<Hex>;
-/** The data of a batch that another operator made as no engine would. */
+/** Stored data of a foreign batch that our encoder would not reproduce. */
 export type Given = NonNullable<EntryOf<"historyAdopted">["batches"][number]["given"]>;
 type Batch = Pick<BatchRecord, "mode" | "batchNumber" | "inBlobs">;
 
@@ -33,7 +33,7 @@ type Batch = Pick<BatchRecord, "mode" | "batchNumber" | "inBlobs">;
 export interface Derived {
   readonly data: Uint8Array;
   readonly pageRoots: Uint8Array;
-  /** In the state tree. */
+  /** The leaf in the state tree. */
   readonly leaf: Uint8Array;
   readonly facts: Pick<BatchRecord, "assets" | "content" | "batchRoot" | "dataHash">;
 }

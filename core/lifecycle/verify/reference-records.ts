@@ -99,7 +99,7 @@ export class Kept<K, T> extends Map<K, T> {
   }
 }
 
-/** For records that their keys name. */
+/** Records that have no other name are named by their keys. */
 export const hexOfKey = (key: Buffer): string => key.toString("hex");
 export const keyOfHex = (hex: string): Buffer => Buffer.from(hex, "hex");
 

@@ -37,8 +37,8 @@ import {
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 /**
- * Later mints of a bound ERC-1155 id return its binding again. The others do not follow from the
- * journal.
+ * Not countable: bindings of ERC-1155 ids repeat at later mints; the journal does not tell the
+ * rest.
  */
 const UNCOUNTED: ReadonlySet<number> = new Set(
   (["secret", "position", "format", "binding"] as const).map((name) => PREFIX[name]),

@@ -167,7 +167,7 @@ export interface VerifyReport {
   readonly mints: number;
   readonly tokens: number;
   readonly state: EngineState;
-  /** At most 100; each names the record. */
+  /** Problems that name their record, at most 100. */
   readonly problems: readonly string[];
 }
 

@@ -55,7 +55,7 @@ interface Job extends DropJob {
 /** An upload's format, and how its rows are minted. */
 export interface DropUpload {
   readonly format: "csv" | "ndjson";
-  /** For rows without their own. */
+  /** Defaults of rows without their own. */
   readonly defaults: DropDefaults;
   /** Checks every row and mints nothing. Default false. */
   readonly dryRun?: boolean;

@@ -111,7 +111,7 @@ class Half {
     );
   }
 
-  /** After the message's last block: writes its digest and takes the next message. */
+  /** Writes the digest after the message's last block, and takes the next message. */
   finish(): Code {
     const copied = [0, 1, 2, 3].map((i) =>
       i64.store(

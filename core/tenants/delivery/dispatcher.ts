@@ -211,7 +211,7 @@ export class WebhookDispatcher {
     this.#running.set(webhookId, { applicationId, stop, done, wake: new AbortController() });
     void done.then(() => {
       this.#running.delete(webhookId);
-      // It may be wanted again by now.
+      // Another subscriber may want it again by now.
       if (this.#unsubscribe.length > 0 && stop.signal.aborted) this.#adjust(applicationId);
     });
   }

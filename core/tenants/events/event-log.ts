@@ -157,7 +157,7 @@ function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): Applica
   }
   const { type: _, ...data } = event;
   if (!("userIndex" in data)) return data;
-  // In the place of its index: deliveries have the fields in this order for ever.
+  // The name replaces the index in its place: deliveries have the fields in this order for ever.
   const fields = Object.entries(data).map(([name, value]) =>
     name === "userIndex" ? ["userId", userIds.get(data.userIndex) ?? ""] : [name, value],
   );

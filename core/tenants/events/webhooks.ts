@@ -408,7 +408,7 @@ function requireUrl(environment: Environment, url: string): string {
 function requireTypes(types: readonly string[]): string[] {
   const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
   if (unknown >= 0)
-    throw invalid(`/types/${unknown}`, "No such event type; docs/api.md lists them.");
+    throw invalid(`/types/${unknown}`, "No such event type; docs/events.md lists them.");
   return [...new Set(types)];
 }
 

@@ -21,7 +21,7 @@ export const ISSUER = "mintmark";
 /** Signature algorithms of other issuers: public keys only, so a verifier cannot issue tokens. */
 const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];
 
-/** Whose bearer tokens the server takes besides its own, such as the operator's. */
+/** A provider whose bearer tokens the server takes besides its own, such as the operator's. */
 export interface IdentityProvider {
   readonly keys: jose.JWTVerifyGetKey;
   /** The required `iss`. */

@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import { later } from "../errors.ts";
 import { add, type TokenBuckets } from "./rate-limit.ts";
 
-/** Who holds memory, and pays: a key, a person or an address, and its tenant. */
+/** The caller who holds memory, and pays: a key, a person or an address, and its tenant. */
 export interface Caller {
   readonly name: string;
   /** The application; {@link PUBLIC} for all callers without a key. */
@@ -175,7 +175,7 @@ export class Account {
 
 /** Connections that make no progress are closed after seconds, so a short wait is enough. */
 const RETRY_SECONDS = 5;
-/** With less than this share free, the server refuses nearly everybody. */
+/** The server refuses nearly everybody with less than this share free. */
 const LEAST_FREE = 1 / 16;
 
 /**
@@ -222,7 +222,7 @@ export class HeldBytes {
       this.change(caller, bytes);
       return;
     }
-    // Without the others, this one could have had it.
+    // This caller could have had the memory without the others.
     if (ofCaller <= this.mostPerCaller && ofTenant <= half)
       throw later("overloaded", RETRY_SECONDS);
     const detail = `Bodies and unread responses would take more than ${this.mostPerCaller} bytes of this caller, or ${half} of its application. Read the responses, or send fewer requests at once.`;

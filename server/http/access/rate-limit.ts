@@ -101,7 +101,7 @@ export class TokenBuckets {
   giveBack(caller: string, units: number): void {
     const bucket = this.#refilled(caller, this.quota.units / this.quota.windowSeconds);
     bucket.units = Math.min(this.quota.units, bucket.units + units);
-    // A full bucket is as none. Kept, it could push out one that is not full.
+    // A full bucket needs no entry, and an entry could push out a bucket that is not full.
     if (bucket.units === this.quota.units) this.#buckets.delete(caller);
   }
 

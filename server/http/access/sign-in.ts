@@ -77,7 +77,7 @@ export class WalletChallenges {
       const challenge = this.#write(known.address, origin, issuedAt as Date, known.nonce);
       return challenge.message === message ? { ...challenge, ...known } : undefined;
     } catch {
-      return undefined; // It lacks a field.
+      return undefined; // The message lacks a field.
     }
   }
 

@@ -146,7 +146,7 @@ export function Filters({ label, children }: { label: string; children: Componen
   const form = useRef<HTMLFormElement>(null);
   const filters = useFilters();
   const named = () => [...(form.current?.querySelectorAll<HTMLInputElement>("[name]") ?? [])];
-  // In the layout phase, before anybody can type: a later effect would undo what was typed.
+  // The layout phase comes before anybody can type: a later effect would undo what was typed.
   useLayoutEffect(() => {
     for (const input of named()) input.value = filters[input.name] ?? "";
   }, [JSON.stringify(filters)]);

@@ -82,7 +82,7 @@ function skip(event: Event): void {
   document.getElementById("main")?.focus();
 }
 
-/** The way past the header, and the header. */
+/** Header with a skip link. */
 export function Top({ children }: { children: ComponentChildren }) {
   return (
     <>

@@ -121,7 +121,7 @@ export async function switchChain(provider: Provider, chainId: bigint): Promise<
 }
 
 type WalletButtonsProps = Omit<ComponentProps<typeof Button>, "text"> & {
-  /** Before the wallet's name, such as `Use`. */
+  /** A verb before the wallet's name, such as `Use`. */
   verb: string;
   onChoose: (wallet: Wallet) => unknown;
 };

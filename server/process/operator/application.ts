@@ -14,7 +14,7 @@ const USER = "--user 6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
 const ASSET = "--asset 0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const WITHDRAWAL = "01a1fd1b-bfbe-7246-add7-f4566c613096";
 
-/** With a key, its scopes and quota apply, and mints and withdrawals are recorded for it. */
+/** A key's scopes and quota apply, and mints and withdrawals are recorded for it. */
 const byKey = z.strictObject({
   apiKey: z.string().meta({ description: "the application's API key", secret: "MINTMARK_API_KEY" }),
 });

@@ -42,14 +42,14 @@ const PERSON = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const ofPerson = z.strictObject({ personId: uuid });
 const onePerson = { input: ofPerson, args: ["personId"], examples: [PERSON] } as const;
 
-/** With the whole address to open. */
+/** An invitation with the whole address to open. */
 const opening = invitation.extend({ url: z.string().nullable() });
 
 function opened(invited: Invitation, { origin = "<the server's address>" }: Running) {
   return { ...invited, url: invited.link && `${origin}/console#link=${invited.link}` };
 }
 
-/** With the whole key, which is not stored: it is shown only this once. */
+/** A key with its secret, which is not stored: it is shown only this once. */
 const issued = apiKey.extend({ apiKey: z.string() });
 
 function withSecret({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>>) {

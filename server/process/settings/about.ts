@@ -60,7 +60,7 @@ export const ABOUT = {
   MINTMARK_MAX_FEE_PER_BLOB_GAS:
     "The same for a unit of blob gas. While the blob fee is above this cap, a waiting commit by blobs holds up validium commits and relays too, because nodes accept pending transactions of only one kind from an account.",
   MINTMARK_ROLLUP_DATA:
-    "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`. `auto` means blobs on chains that are known to take blob transactions (Ethereum, Sepolia, Hoodi, Gnosis, Chiado, and local chains 1337, 31337, 31338) if the precompile 0x0a works there, and calldata elsewhere. On any other chain with blobs set `blobs`: then the server ends if it cannot send them.",
+    "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`: blobs on Ethereum, Sepolia, Hoodi, Gnosis, Chiado and local chains (1337, 31337, 31338) if the precompile 0x0a works there, calldata elsewhere. On another chain set `blobs`: then the server ends if it cannot send them.",
   MINTMARK_REPLACE_SECONDS:
     "Time after which an unmined transaction is sent again at a higher fee.",
   MINTMARK_SETTLE_SECONDS: "Time between reads of L1.",
@@ -69,8 +69,7 @@ export const ABOUT = {
   MINTMARK_LEAST_BALANCE:
     "The operator's wei on the settlement chain below which `/readyz` is 503. A relay of 20 withdrawals needs up to 12.5 M gas at the highest fee.",
   MINTMARK_MOST_LAG: "Blocks behind the settlement chain above which `/readyz` is 503.",
-  MINTMARK_ENGINE_VERSION:
-    "Of the settlement contract, if no RPC is given to read it, or none answers at start.",
+  MINTMARK_ENGINE_VERSION: "The settlement contract's version, where no RPC tells it at the start.",
   MINTMARK_HOST: "Address to listen on.",
   MINTMARK_PORT: "Port to listen on; 0 for any.",
   MINTMARK_ORIGIN:
@@ -82,7 +81,7 @@ export const ABOUT = {
   MINTMARK_NEW_TOKENS:
     "`admins`: admins of applications create tokens from the console, at their own cost. `operator`: they ask the operator. Default: admins in the sandbox, else the operator.",
   MINTMARK_OWNER_RELAY_VAULTS:
-    "Vaults a day that each owner who signs in to the explorer may withdraw at the operator's cost; 0 turns it off, and owners pay themselves. The count starts anew with the server, and API keys are not bound by it.",
+    "Vaults a day that each signed-in owner may withdraw or transfer at the operator's cost; 0 turns it off. The count starts anew with the server, and does not bind API keys.",
   MINTMARK_WEBHOOK_REACH:
     "Addresses that webhooks may reach; this machine's own only in a sandbox, for trials.",
   MINTMARK_METRICS_PORT: "Port of `GET /metrics`; default none.",
@@ -99,7 +98,7 @@ export const ABOUT = {
     "Units of a key in each window; at least those of the largest request. docs/api.md lists the costs.",
   MINTMARK_RATE_WINDOW_SECONDS: "Length of the window.",
   MINTMARK_MEMORY_MIB:
-    "MiB of request bodies and unread responses. An application may hold as much as is still free, so always a part of it is; all callers without a key count as one application.",
+    "MiB of request bodies and unread responses. An application may hold as much as is still free, so a part is always free for others.",
   MINTMARK_CLOCK_AHEAD_HOURS:
     "Most time that the clock may be ahead of the journal. Raise it to start a store after a longer pause.",
   MINTMARK_IDEMPOTENCY_HOURS:

@@ -36,7 +36,7 @@ const mirror = z.strictObject({
   fromBlock: integer("the block of the mirror's deployment", 18).default(0n),
   confirmations: integer("a number of blocks", 6).optional(),
   maxFeePerGas: integer("an amount of wei", 30).optional(),
-  /** Its committee, unless it is the state's own. */
+  /** The mirror's committee, unless it is the state's own. */
   members: z.array(member).max(MAX_MEMBERS).optional(),
   threshold: z.int().min(1).max(MAX_MEMBERS).optional(),
 });

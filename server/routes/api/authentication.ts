@@ -171,7 +171,7 @@ function pageToken(
   return isFrom(request, page) ? cookieOf(request, cookieFor(page, origin)) : undefined;
 }
 
-/** Over plain HTTP, as in the sandbox, a browser would not keep a secure cookie. */
+/** A browser would not keep a secure cookie over plain HTTP, as in the sandbox. */
 function cookieFor(page: PageName, origin: Service["origin"]): string {
   const { cookie } = PAGES[page];
   return origin?.protocol === "https:" ? `${SECURE}${cookie}` : cookie;

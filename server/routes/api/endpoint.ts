@@ -154,7 +154,7 @@ export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.Zo
   /** Names the operation for people and for generated clients, such as `listUsers`. */
   readonly operationId: string;
   readonly method: Method;
-  /** With parameters in braces, as OpenAPI writes them. */
+  /** The path, with parameters in braces, as OpenAPI writes them. */
   readonly path: string;
   readonly access: Access;
   /**

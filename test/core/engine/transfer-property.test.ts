@@ -28,7 +28,7 @@ import { signedTransfers } from "./transfers-fixture.ts";
 const GAME = privateKeyToAccount(`0x${"77".repeat(32)}`);
 const ANY_ASSET = `0x${"00".repeat(32)}` as const;
 
-/** What may happen; each step looks at what there is, and does nothing when that is not enough. */
+/** Each step looks at what there is, and does nothing when that is not enough. */
 type Step =
   | {
       readonly does: "mint";
@@ -102,7 +102,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 50, maxLength: 90, size: "max" },
 );
 
-/** What L1 has taken, in order. */
+/** An act that L1 has taken, in order. */
 interface Logged {
   readonly block: bigint;
   apply(model: NaiveTransferModel): void;
@@ -519,9 +519,9 @@ class World {
   }
 }
 
-/** What of a log are commits. */
+/** The entries of a log that are commits. */
 const COMMITS = new WeakSet<Logged["apply"]>();
-/** What a random request may meet. */
+/** A random request may meet these errors. */
 const REFUSED = new RegExp(
   `^(${[
     "amount_out_of_range",

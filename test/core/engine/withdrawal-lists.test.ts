@@ -46,7 +46,7 @@ async function holdings(options: Parameters<typeof fixture>[0] = {}): Promise<Fi
 
 const COINS = { vaultId: 0n, withdrawnBefore: 0n, quantity: 30n };
 
-/** Of each vault the status of its withdrawal, or why it was not accepted. */
+/** The status of each vault's withdrawal, or why it was not accepted. */
 function outcomes(listed: readonly ListedWithdrawal[]): string[] {
   return listed.map(({ withdrawal, error }) => withdrawal?.status ?? error?.code ?? "");
 }
@@ -283,7 +283,8 @@ describe("what an owner has cancelled on L1", () => {
         vaultId,
         status,
       ]);
-    // What waited for the vault has failed, and a stranger's word on another one is nothing.
+    // The requests that waited for the vault have failed, and a stranger's word on another one is
+    // nothing.
     expect((await outcomeNow()).toSorted()).toEqual([
       [0n, "accepted"],
       [3n, "failed"],
@@ -352,7 +353,7 @@ describe("the forms of a signature", () => {
     const [pending] = await all(engine.operator.pendingWithdrawals(HOME));
     const taken = [list.signature, compact(list.signature)];
     expect(taken).toContain(pending?.authorization.signature);
-    // The same signature in another form is the same request.
+    // Another form of the signature makes no other request.
     const [again] = await engine.withdrawals.request(tenant.principal, list);
     expect(again).toMatchObject({ repeated: true, error: null });
     expect((await engine.operator.verify()).problems).toEqual([]);

@@ -34,7 +34,7 @@ export interface ModelRecord {
   readonly to: Address;
   /** Whose signature it has; null for none or an invalid one. */
   readonly signer: Address | null;
-  /** What the owners may have approved. */
+  /** The owners may have approved this digest. */
   readonly digest: Hash;
   readonly deadline: bigint;
   /** The ids of the one or two slots that it takes. */

@@ -176,7 +176,7 @@ describe("a record", () => {
       cancelledAt: few,
       signerCancelledAt: few,
       session: fc.record({ authorizedAt: few, until: few, revokedAt: few, limit: few }),
-      // What the chain does after the commit, at its time or later.
+      // Changes on the chain after the commit, at its time or later.
       more: few,
       later: fc.record({
         authorize: fc.boolean(),
