@@ -101,8 +101,7 @@ export async function requestWithdrawals(
         const isCancelled = cancellations.map(
           (cancellation, i) => group.resolve(cancellation, others[listed.length + i]) !== undefined,
         );
-        // What is wrong with the request as a whole is said of it, unless some of it was accepted
-        // before.
+        // A fault of the whole list rejects it, unless part was accepted before.
         const fault = faultOf(() => {
           ledger.requirePromising();
           requireDeadline(ledger, deadline, MIN_VALIDITY);
