@@ -1,7 +1,7 @@
 import { hkdfSync } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../../abort.ts";
-import { MintmarkError } from "../../errors.ts";
+import { argumentError, MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../../ledger/list.ts";
@@ -399,7 +399,10 @@ function requireUrl(environment: Environment, url: string): string {
     parsed.hash
   ) {
     const schemes = allowed.map((scheme) => `${scheme}//`).join(" or ");
-    throw invalid("/url", `Give an address with ${schemes}, without credentials or fragment.`);
+    throw argumentError(
+      "url",
+      `must be an address with ${schemes}, without credentials or fragment`,
+    );
   }
   return parsed.href;
 }
@@ -408,12 +411,6 @@ function requireUrl(environment: Environment, url: string): string {
 function requireTypes(types: readonly string[]): string[] {
   const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
   if (unknown >= 0)
-    throw invalid(`/types/${unknown}`, "No such event type; docs/events.md lists them.");
+    throw argumentError(`types[${unknown}]`, "is no type of event; docs/events.md lists them");
   return [...new Set(types)];
-}
-
-function invalid(pointer: string, detail: string): MintmarkError {
-  return new MintmarkError("validation_failed", detail, {
-    issues: [{ pointer, code: "validation_failed", detail }],
-  });
 }
