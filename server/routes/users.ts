@@ -56,8 +56,7 @@ export const userEndpoints: readonly Endpoint[] = [
       const isOfKey = userId !== undefined && body.userId === undefined;
       const user = isOfKey ? { ...body, userId } : body;
       const created = await engine.users.create(applicationId, user).catch((error: unknown) => {
-        const isReused =
-          isOfKey && error instanceof MintmarkError && error.code === "user_exists";
+        const isReused = isOfKey && error instanceof MintmarkError && error.code === "user_exists";
         throw isReused ? new MintmarkError("idempotency_key_reused") : error;
       });
       if (isOfKey && created.reference !== (body.reference ?? null))

@@ -9,7 +9,11 @@ import { outTime, outUuid, requestComponent, responseComponent } from "./api/fie
 import { eventType } from "./events.ts";
 
 const webhookBody = requestComponent("NewWebhook", {
-  url: z.string().max(2000).describe("`https:`; in the sandbox also `http:`."),
+  url: z
+    .string()
+    .max(2000)
+    .meta({ pattern: "^https?://\\S+$" })
+    .describe("`https:`; in the sandbox also `http:`."),
   types: z
     .array(eventType)
     .max(50)

@@ -5,10 +5,10 @@ import {
   future,
   mintQuota,
   mode,
-  nameUpTo,
   page,
   pageOf,
   reference,
+  textUpTo,
   uuid,
 } from "../../routes/api/fields.ts";
 import { invitation, person, role } from "../../routes/console.ts";
@@ -61,7 +61,7 @@ export const TENANT_OPERATIONS = {
     summary: "create an application",
     examples: ['"My game"', `"My game" --id ${ID}`],
     input: z.strictObject({
-      name: nameUpTo(200),
+      name: textUpTo(200),
       applicationId: id,
       dataAvailabilityMode: defaultMode.optional(),
     }),
@@ -144,7 +144,7 @@ export const TENANT_OPERATIONS = {
       "add a person to an application's team, or to the operator's; prints a link that signs in once",
     examples: [`"Ada" --role admin ${APPLICATION}`, `"Bob" --role operator --address 0x70997970…`],
     input: z.strictObject({
-      name: nameUpTo(100),
+      name: textUpTo(100),
       role: role.describe(`one of ${ROLES.join(", ")}`),
       applicationId: uuid
         .nullable()
