@@ -225,7 +225,7 @@ export function cancellationTypedData(portal: PortalIdentity, message: Cancellat
 /** L1 knows a cancelled list or vault by these 32 bytes. */
 export function cancellationId(id: Hash | VaultId): Hash {
   if (typeof id !== "bigint") return id;
-  unpackVaultId(id);
+  requireVaultId("id", id);
   return `0x${id.toString(16).padStart(64, "0")}`;
 }
 

@@ -344,22 +344,23 @@ const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
 
 /**
  * Where the caller finds the place of an issue. The core knows names of arguments, which a request
- * without a body has in its query.
+ * has in its path, or without a body in its query.
  */
-function placeOf(pointer: string, method: string): string {
-  return method !== "GET" || /^\/(?:query|path|headers)\//.test(pointer)
-    ? pointer
-    : `/query${pointer}`;
+function placeOf(pointer: string, { method, params }: FastifyRequest): string {
+  const [, name = ""] = pointer.split("/");
+  if (["query", "path", "headers"].includes(name)) return pointer;
+  if (Object.hasOwn(params ?? {}, name)) return `/path${pointer}`;
+  return method === "GET" ? `/query${pointer}` : pointer;
 }
 
-function classify(error: unknown, { method }: FastifyRequest) {
+function classify(error: unknown, request: FastifyRequest) {
   const isKnown = error instanceof MintmarkError || error instanceof ServerError;
   const known = isKnown ? error : new ServerError(fastifyCode(error));
   const { code, message, issues } = known;
   const seconds = known instanceof MintmarkError ? RETRY_SECONDS[known.code] : undefined;
   const retry: Readonly<Record<string, string>> =
     seconds === undefined ? {} : { "retry-after": `${seconds}` };
-  const placed = issues.map((issue) => ({ ...issue, pointer: placeOf(issue.pointer, method) }));
+  const placed = issues.map((issue) => ({ ...issue, pointer: placeOf(issue.pointer, request) }));
   const [first] = placed;
   const isGeneral = first !== undefined && message === meaningOf(code);
   return {

@@ -1,5 +1,5 @@
 import type { WaitOptions } from "../../abort.ts";
-import { argumentError, MintmarkError } from "../../errors.ts";
+import { MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { List } from "../../ledger/list.ts";

@@ -83,7 +83,7 @@ function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
  * An application's durable events in order. They are read one page at a time, so a slow reader
  * holds no more.
  */
-async function* events(
+export async function* events(
   ledger: Ledger,
   applicationIndex: number,
   after: number,

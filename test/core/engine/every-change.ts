@@ -272,6 +272,15 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.operator.webhooks.recordFailing(webhookId, "500", wait),
   "operator.webhooks.recordDisabled": ({ engine, webhookId }, wait) =>
     engine.operator.webhooks.recordDisabled(webhookId, "500", wait),
+  "webhooks.change": ({ engine, tenant, webhookId }, wait) =>
+    engine.webhooks.change(tenant.applicationId, webhookId, { types: ["mint.accepted"] }, wait),
+  "webhooks.skip": async ({ engine, tenant, webhookId }, wait) => {
+    const { applicationId } = tenant;
+    const { delivered } = await engine.webhooks.get(applicationId, webhookId);
+    const events = await Array.fromAsync(engine.events.stream(applicationId, { after: delivered }));
+    const next = events.at(0)?.sequence ?? delivered;
+    return engine.webhooks.skip(applicationId, webhookId, next, wait);
+  },
   "webhooks.enable": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.enable(tenant.applicationId, webhookId, wait),
   "webhooks.delete": ({ engine, tenant, webhookId }, wait) =>
