@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { argumentError, MintmarkError } from "../errors.ts";
 import { MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 
@@ -48,7 +48,7 @@ export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
  * const { mode, batchNumber, slot } = unpackVaultId(12_582_915n); // "validium", 12, 3
  */
 export function unpackVaultId(vaultId: VaultId): VaultPlace {
-  requireVaultId(vaultId);
+  requireVaultId("vaultId", vaultId);
   const within = Number(vaultId & (PLACES - 1n));
   return {
     mode: vaultId < ROLLUP_BIT ? "validium" : "zk-rollup",
@@ -57,9 +57,9 @@ export function unpackVaultId(vaultId: VaultId): VaultPlace {
   };
 }
 
-function requireVaultId(vaultId: VaultId): void {
-  requireBigint("vaultId", vaultId, 0n, MAX_UINT64);
-  if ((vaultId >= PLACES && vaultId < ROLLUP_BIT) || vaultId >= ROLLUP_BIT + PLACES) {
-    throw new MintmarkError("validation_failed", `vault id ${vaultId} has unused bits set`);
-  }
+/** Throws `validation_failed` as {@link unpackVaultId} does, and calls the id by this name. */
+export function requireVaultId(name: string, vaultId: VaultId): void {
+  requireBigint(name, vaultId, 0n, MAX_UINT64);
+  if ((vaultId >= PLACES && vaultId < ROLLUP_BIT) || vaultId >= ROLLUP_BIT + PLACES)
+    throw argumentError(name, "has unused bits set, so no vault has this id");
 }
