@@ -101,7 +101,8 @@ export async function requestWithdrawals(
         const isCancelled = cancellations.map(
           (cancellation, i) => group.resolve(cancellation, others[listed.length + i]) !== undefined,
         );
-        // A fault of the whole list rejects it, unless part was accepted before.
+        // What is wrong with the request as a whole is said of it, unless some of it was accepted
+        // before.
         const fault = faultOf(() => {
           ledger.requirePromising();
           requireDeadline(ledger, deadline, MIN_VALIDITY);
