@@ -107,7 +107,7 @@ function* others(schema: Schema, value: unknown): Generator<Other> {
   }
 }
 
-/** What a schema cannot say, in the words of the refusal. */
+/** Rules that a schema cannot say, in the words of the refusal. */
 const BEYOND = [
   // A number that is too large, and has as many digits as the largest.
   /^Give at most \d+\.$/,
@@ -115,7 +115,7 @@ const BEYOND = [
   // Fields that need or exclude each other.
   /^Give either |, not both$|^must be a UUID; or give |needs none$|leave this out$|^name the token by |neither asset nor |an ERC-20 asset has no tokens by id/,
   /hidden characters/,
-  // What the asset says.
+  // The asset says this.
   /one unit is /,
   /^has \d+ bytes|cannot be read exactly/,
   /in the future|before until/,
@@ -226,7 +226,7 @@ describe("the form of a request is as strict as its document", () => {
   );
 });
 
-/** What a text of a URL is to a schema of numbers or booleans. */
+/** The value that a text of a URL has for a schema of numbers or booleans. */
 function asJson({ type }: Schema, text: string): unknown {
   if (type === "string" || type === undefined) return text;
   return /^(?:true|false|-?(?:0|[1-9]\d*))$/.test(text) ? JSON.parse(text) : text;

@@ -74,7 +74,7 @@ const TEST_TYPE = "webhook.test";
 const LEAST_TRIES = 8;
 
 interface Running {
-  /** As it was last changed; the progress of its deliveries may be further. */
+  /** The webhook when it was last changed; the progress of its deliveries may be further. */
   webhook: Webhook;
   readonly stop: AbortController;
   readonly done: Promise<void>;
