@@ -159,6 +159,18 @@ export class MintmarkError extends Error {
   }
 }
 
+/**
+ * A refusal of an argument, which names it and points to it.
+ *
+ * @param name - of the field, such as `deadline` or `transfers[3].amount`
+ * @param rule - goes on from the name: "must be a UUID"
+ */
+export function argumentError(name: string, rule: string, cause?: unknown): MintmarkError {
+  const pointer = `/${name.replaceAll(/\[(\d+)\]/g, ".$1").replaceAll(".", "/")}`;
+  const issues = [{ pointer, code: "validation_failed", detail: rule } as const];
+  return new MintmarkError("validation_failed", `${name} ${rule}`, { issues, cause });
+}
+
 /** The words of an error, or of anything else that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -29,6 +29,7 @@ export { type RequestLimits, requireForm } from "./mint/reader.ts";
 export { assetType } from "./protocol/asset.ts";
 export { quantizedAmount } from "./protocol/quantized.ts";
 export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
+export { MAX_TRANSFER_DEADLINE } from "./protocol/transfer.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
 export { Stack } from "./stack.ts";
 export { hashUuid, timeUuid } from "./store/binary.ts";

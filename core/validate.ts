@@ -1,5 +1,5 @@
 import { checksumAddress } from "viem";
-import { MintmarkError } from "./errors.ts";
+import { argumentError, MintmarkError } from "./errors.ts";
 import {
   type Address,
   ENVIRONMENTS,
@@ -20,12 +20,8 @@ const HASH = /^0x[0-9a-fA-F]{64}$/;
 /** The lower-case address. Refuses the zero address, which has no owner. */
 export function requireAddress(name: string, value: unknown): Address {
   if (typeof value !== "string" || !ADDRESS.test(value) || /^0x0{40}$/.test(value))
-    throw new MintmarkError(
-      "validation_failed",
-      `${name} must be 0x and 40 hex digits, and not zero`,
-    );
-  if (!checksumHolds(value))
-    throw new MintmarkError("validation_failed", `${name}: ${CHECKSUM_WRONG}`);
+    throw argumentError(name, "must be 0x and 40 hex digits, and not zero");
+  if (!checksumHolds(value)) throw argumentError(name, `is mistyped. ${CHECKSUM_WRONG}`);
   return value.toLowerCase() as Address;
 }
 
@@ -42,7 +38,7 @@ export function checksumHolds(address: string): boolean {
 
 export function requireHash(name: string, value: unknown): Hash {
   if (typeof value !== "string" || !HASH.test(value))
-    throw new MintmarkError("validation_failed", `${name} must be 0x and 64 hex digits`);
+    throw argumentError(name, "must be 0x and 64 hex digits");
   return value.toLowerCase() as Hash;
 }
 
@@ -53,16 +49,13 @@ export function isText(value: unknown, max: number): value is string {
 /** Text of 1 to `max` characters, none hidden. */
 export function requireText(name: string, value: unknown, max: number): string {
   if (!isText(value, max))
-    throw new MintmarkError(
-      "validation_failed",
-      `${name} must be text of 1 to ${max} characters ${NOT_HIDDEN}`,
-    );
+    throw argumentError(name, `must be text of 1 to ${max} characters ${NOT_HIDDEN}`);
   return value;
 }
 
 export function requireUuid(name: string, value: unknown): string {
   const uuid = readUuid(value);
-  if (uuid === null) throw new MintmarkError("validation_failed", `${name} must be a UUID`);
+  if (uuid === null) throw argumentError(name, "must be a UUID");
   return uuid;
 }
 
@@ -73,15 +66,11 @@ export function readUuid(value: unknown): Uuid | null {
 
 export function requireEnvironment(environment: Environment): void {
   if (ENVIRONMENTS.includes(environment)) return;
-  throw new MintmarkError(
-    "validation_failed",
-    `environment must be one of ${ENVIRONMENTS.join(", ")}`,
-  );
+  throw argumentError("environment", `must be one of ${ENVIRONMENTS.join(", ")}`);
 }
 
 export function requireFlag(name: string, value: unknown): boolean {
-  if (typeof value !== "boolean")
-    throw new MintmarkError("validation_failed", `${name} must be true or false`);
+  if (typeof value !== "boolean") throw argumentError(name, "must be true or false");
   return value;
 }
 
@@ -106,8 +95,7 @@ export function requireModeOrNull(mode: Mode | null): Mode | null {
 }
 
 export function requireMode(mode: Mode): Mode {
-  if (!MODES.includes(mode))
-    throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}`);
+  if (!MODES.includes(mode)) throw argumentError("mode", `must be one of ${MODES.join(", ")}`);
   return mode;
 }
 

@@ -84,7 +84,7 @@ export interface EngineEvents {
    * operator's sign-in.
    */
   readonly access: { readonly applicationId: Uuid | null };
-  /** A webhook was created, deleted, disabled, enabled, or got a new secret. */
+  /** A webhook was created, changed, deleted, disabled or enabled. */
   readonly webhook: { readonly webhookId: Uuid; readonly applicationId: Uuid };
   /** A withdrawal was accepted or changed its status. */
   readonly withdrawal: {

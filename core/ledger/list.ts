@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { argumentError } from "../errors.ts";
 import type { Page } from "../model.ts";
 import type { EngineContext } from "./context.ts";
 import type { Position } from "./cursor.ts";
@@ -35,10 +35,7 @@ export function listOf<T, P extends Position = number>(
   const page = async (cursor: string | undefined): Promise<Page<T>> => {
     const limit = asked.limit ?? DEFAULT_LIMIT;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-      throw new MintmarkError(
-        "validation_failed",
-        `limit must be a whole number from 1 to ${MAX_LIMIT}`,
-      );
+      throw argumentError("limit", `must be a whole number from 1 to ${MAX_LIMIT}`);
     const scope = scopeOf(name, owner, asked);
     const { data, next } = await read(
       { after: cursors.read<P>(cursor, scope), limit },

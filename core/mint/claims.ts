@@ -1,5 +1,5 @@
 import type { WaitOptions } from "../abort.ts";
-import { type Issue, MintmarkError } from "../errors.ts";
+import { argumentError, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, type PageStart } from "../ledger/list.ts";
@@ -106,25 +106,16 @@ async function createAll(
 
 function askedClaims(ledger: Ledger, claims: readonly NewClaim[]): AskedClaim[] {
   if (!Array.isArray(claims) || claims.length === 0 || claims.length > MAX_NEW_CLAIMS)
-    throw new MintmarkError(
-      "validation_failed",
-      `claims must be a list of 1 to ${MAX_NEW_CLAIMS} links`,
-    );
+    throw argumentError("claims", `must be a list of 1 to ${MAX_NEW_CLAIMS} links`);
   const now = ledger.journalClock.now();
   const asked = claims.map(({ linkAddress, mint, expiresAt = null }): AskedClaim => {
     const text = jsonOf(mint);
     if (expiresAt !== null && (!Number.isInteger(expiresAt) || expiresAt > MAX_TIME))
-      throw new MintmarkError(
-        "validation_failed",
-        "expiresAt must be milliseconds since 1970, or null",
-      );
+      throw argumentError("expiresAt", "must be milliseconds since 1970, or null");
     return { link: requireAddress("linkAddress", linkAddress), mint: text, expiresAt };
   });
   if (new Set(asked.map(({ link }) => link)).size < asked.length)
-    throw new MintmarkError(
-      "validation_failed",
-      "two links have the same address; make a new key for each",
-    );
+    throw argumentError("claims", "must have a new key for each link; two have the same address");
   refuse(
     asked.flatMap(({ expiresAt }, i): Issue[] => {
       const isPast = expiresAt !== null && expiresAt <= now;
@@ -137,14 +128,14 @@ function askedClaims(ledger: Ledger, claims: readonly NewClaim[]): AskedClaim[] 
 }
 
 function jsonOf(mint: unknown): string {
-  const problem = `mint must be an entry of a mint, at most ${MAX_MINT} characters as JSON`;
+  const rule = `must be an entry of a mint, at most ${MAX_MINT} characters as JSON`;
   try {
     const text: unknown = JSON.stringify(mint);
     if (typeof text === "string" && text.length <= MAX_MINT) return text;
   } catch (cause) {
-    throw new MintmarkError("validation_failed", problem, { cause });
+    throw argumentError("mint", rule, cause);
   }
-  throw new MintmarkError("validation_failed", problem);
+  throw argumentError("mint", rule);
 }
 
 /**

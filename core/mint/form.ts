@@ -1,6 +1,7 @@
 import { type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../errors.ts";
 import { MAX_REFERENCE, MODES } from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
+import { DECIMAL } from "../protocol/quantized.ts";
 import { NOT_HIDDEN } from "../protocol/text.ts";
 
 /**
@@ -49,7 +50,7 @@ export const MINT_FORM = {
       "Units of `quantum` base units each, 1 to 2^63 - 1, as an integer or a decimal string. From 2^53 on it must be a string: a number that would be rounded is refused. Absent or 1 for ERC-721.",
   },
   amountDecimal: {
-    text: /^\d+(\.\d+)?$/,
+    text: DECIMAL,
     fault: 'must be positive decimal text such as "12.5"',
     about:
       'Instead of `amount`: whole tokens, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { argumentError, MintmarkError } from "../errors.ts";
 
 export const MAX_UINT64 = (1n << 64n) - 1n;
 export const MAX_UINT256 = (1n << 256n) - 1n;
@@ -10,21 +10,15 @@ export const MAX_UINT256 = (1n << 256n) - 1n;
  */
 export function requireInteger(name: string, value: number, min: number, max: number): void {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new MintmarkError(
-      "validation_failed",
-      `${name} must be a whole number from ${min} to ${max}, got ${value}`,
-    );
+    throw argumentError(name, `must be a whole number from ${min} to ${max}, got ${value}`);
   }
 }
 
 /** {@link requireInteger} for bigint. */
 export function requireBigint(name: string, value: bigint, min: bigint, max: bigint): void {
-  if (typeof value !== "bigint" || value < min || value > max) {
-    throw new MintmarkError(
-      "validation_failed",
-      `${name} must be a bigint from ${min} to ${max}, got ${value}`,
-    );
-  }
+  if (typeof value !== "bigint") throw argumentError(name, `must be a bigint, got ${value}`);
+  if (value < min || value > max)
+    throw argumentError(name, `must be a whole number from ${min} to ${max}, got ${value}`);
 }
 
 /** Checks a condition that only a defect of Mintmark can break. */

@@ -26,7 +26,9 @@ interface MetadataFault {
 export function readMetadata(value: unknown): string | MetadataFault {
   if (!isObject(value)) return { pointer: "", detail: "must be a JSON object" };
   const said = Object.fromEntries(
-    Object.entries(value).filter(([name, of]) => !Object.hasOwn(FIELDS, name) || !isEmpty(of)),
+    Object.entries(value).filter(
+      ([name, of]) => !Object.hasOwn(FIELDS, name) || !isEmpty(name, of),
+    ),
   );
   const fault = faultIn(value, "", { left: MAX_VALUES }, 1) ?? faultOfFields(said);
   if (fault !== null) return fault;
@@ -110,8 +112,9 @@ function faultOfFields(value: Readonly<Record<string, unknown>>): MetadataFault 
   return null;
 }
 
-function isEmpty(value: unknown): boolean {
-  return value === null || value === "" || (Array.isArray(value) && value.length === 0);
+function isEmpty(name: string, value: unknown): boolean {
+  if (value === null) return true;
+  return name === "attributes" ? Array.isArray(value) && value.length === 0 : value === "";
 }
 
 function isAttribute(value: unknown): boolean {

@@ -9,7 +9,8 @@ export interface Units {
   readonly decimals: number;
 }
 
-const DECIMAL = /^(0|[1-9]\d{0,77})(?:\.(\d{1,255}))?$/;
+/** Decimal text of whole tokens. */
+export const DECIMAL = /^(0|[1-9]\d{0,77})(?:\.(\d{1,255}))?$/;
 
 /**
  * Converts a decimal amount to a quantized one. Never rounds.

@@ -255,7 +255,7 @@ function writeGroup(group: TransferGroup, output: BatchOutput, before: bigint): 
   if (has(form, ONE_RECEIVER)) output.hex((transfers[0] as Transfer).to, 20);
   output.hex(signature, has(form, APPROVED) ? 0 : SIGNATURE_BYTES);
   for (const { vaultId, amount, to } of transfers) {
-    requireVaultId(vaultId);
+    requireVaultId("vaultId", vaultId);
     requireBigint("amount", amount, 0n, MAX_UINT64);
     if (has(form, WHOLE_IDS)) output.u64(vaultId);
     else output.uint(Number(vaultId - base), 3);

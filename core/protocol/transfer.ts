@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { argumentError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, type VaultId } from "../model.ts";
 import type { PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
@@ -241,11 +241,11 @@ export function requireTransfers({ transfers, deadline }: TransfersMessage): voi
   requireInteger("transfers", transfers.length, 1, MAX_GROUP_TRANSFERS);
   requireBigint("deadline", deadline, 0n, MAX_TRANSFER_DEADLINE);
   const seen = new Set<VaultId>();
-  for (const { vaultId, amount } of transfers) {
-    requireVaultId(vaultId);
-    requireBigint("amount", amount, 0n, MAX_AMOUNT);
+  for (const [i, { vaultId, amount }] of transfers.entries()) {
+    requireVaultId(`transfers[${i}].vaultId`, vaultId);
+    requireBigint(`transfers[${i}].amount`, amount, 0n, MAX_AMOUNT);
     if (seen.has(vaultId))
-      throw new MintmarkError("validation_failed", `vault ${vaultId} is transferred twice`);
+      throw argumentError(`transfers[${i}].vaultId`, "is transferred by the same list already");
     seen.add(vaultId);
   }
 }

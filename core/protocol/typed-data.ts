@@ -184,7 +184,7 @@ export function withdrawalListTypedData(
   message: WithdrawalListMessage,
 ) {
   requireInteger("vaults", message.vaults.length, 1, MAX_LISTED_VAULTS);
-  message.vaults.forEach(requireListable);
+  for (const [i, vault] of message.vaults.entries()) requireListable(vault, `vaults[${i}].`);
   requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
   const { WithdrawalList, ListedVault } = TYPED_DATA_TYPES;
   return typedData(settlement, { WithdrawalList, ListedVault }, "WithdrawalList", message);
@@ -225,7 +225,7 @@ export function cancellationTypedData(portal: PortalIdentity, message: Cancellat
 /** L1 knows a cancelled list or vault by these 32 bytes. */
 export function cancellationId(id: Hash | VaultId): Hash {
   if (typeof id !== "bigint") return id;
-  requireVaultId(id);
+  requireVaultId("id", id);
   return `0x${id.toString(16).padStart(64, "0")}`;
 }
 
@@ -257,8 +257,9 @@ export function claimDigest(settlement: PortalIdentity, message: ClaimMessage): 
   return hashTypedData(claimTypedData(settlement, message));
 }
 
-function requireListable({ vaultId, withdrawnBefore, quantity }: ListedVault): void {
-  requireVaultId(vaultId);
-  requireBigint("withdrawnBefore", withdrawnBefore, 0n, MAX_AMOUNT);
-  requireBigint("quantity", quantity, 1n, MAX_AMOUNT);
+/** @param at - begins the names of its fields: `vaults[3].` in a list */
+function requireListable({ vaultId, withdrawnBefore, quantity }: ListedVault, at: string): void {
+  requireVaultId(`${at}vaultId`, vaultId);
+  requireBigint(`${at}withdrawnBefore`, withdrawnBefore, 0n, MAX_AMOUNT);
+  requireBigint(`${at}quantity`, quantity, 1n, MAX_AMOUNT);
 }

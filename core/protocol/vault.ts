@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { argumentError, MintmarkError } from "../errors.ts";
 import { MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 
@@ -54,9 +54,9 @@ export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
  * const { mode, batchNumber, slot } = unpackVaultId(12_582_915n); // "validium", 12, 3
  */
 export function unpackVaultId(vaultId: VaultId): VaultPlace {
-  requireVaultId(vaultId);
+  requireVaultId("vaultId", vaultId);
   if (isMadeVaultId(vaultId))
-    throw new MintmarkError("validation_failed", `vault ${vaultId} is of no batch: L1 has made it`);
+    throw argumentError("vaultId", "is of no batch: L1 has made the vault");
   const within = Number(vaultId & (PLACES - 1n));
   return {
     mode: vaultId < ROLLUP_BIT ? "validium" : "zk-rollup",
@@ -97,8 +97,7 @@ export function packMadeVaultId({ making, slot }: MadePlace): VaultId {
  * unpackMadeVaultId(4_611_686_018_428_436_480n); // { making: 1n, slot: 0 }
  */
 export function unpackMadeVaultId(vaultId: VaultId): MadePlace {
-  if (!isMadeVaultId(vaultId))
-    throw new MintmarkError("validation_failed", `L1 makes no vault of the id ${vaultId}`);
+  if (!isMadeVaultId(vaultId)) throw argumentError("vaultId", "is none that L1 makes");
   return { making: (vaultId & ~MADE_BIT) >> 20n, slot: Number(vaultId & 0xf_ffffn) };
 }
 
@@ -119,11 +118,11 @@ export function isVaultId(vaultId: VaultId): boolean {
   return vaultId >= 0n && vaultId <= MAX_UINT64 && (place < PLACES || isMadeVaultId(vaultId));
 }
 
-/** Throws `validation_failed` unless {@link isVaultId}. */
-export function requireVaultId(vaultId: VaultId): void {
-  requireBigint("vaultId", vaultId, 0n, MAX_UINT64);
+/** Throws `validation_failed` unless {@link isVaultId}, and calls the id by this name. */
+export function requireVaultId(name: string, vaultId: VaultId): void {
+  requireBigint(name, vaultId, 0n, MAX_UINT64);
   if (!isVaultId(vaultId))
-    throw new MintmarkError("validation_failed", `vault id ${vaultId} has unused bits set`);
+    throw argumentError(name, "has unused bits set, so no vault has this id");
 }
 
 /** Where L1 keeps the header of a vault's batch or making: its `Mode`, and a number. */

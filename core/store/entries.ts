@@ -192,6 +192,8 @@ const KINDS = {
   webhookSecretRotated: kind(32, { webhookIndex: varint }),
   webhookEnabled: kind(33, { webhookIndex: varint }),
   webhookDelivered: kind(34, { webhookIndex: varint, sequence: varint }),
+  webhookChanged: kind(108, { webhookIndex: varint, types: listOf(text) }),
+  webhookEventSkipped: kind(109, { webhookIndex: varint, sequence: varint }),
   webhookFailing: kind(35, { webhookIndex: varint, failure: text }),
   webhookDisabled: kind(36, { webhookIndex: varint, failure: text }),
   /** L1 leaves out exactly these assets of a sealed batch; the roots are the batch's new ones. */

@@ -6,7 +6,7 @@ import type { Store, StoreOperation, StoreReader } from "./ports.ts";
 import { FORMAT_KEY } from "./store-keys.ts";
 
 /** Every change of a persisted byte raises it; test/core/engine/format.test.ts notices one. */
-export const FORMAT_VERSION = 10;
+export const FORMAT_VERSION = 11;
 
 /**
  * The writes that bring records from one format to the next, all in memory at once. They never

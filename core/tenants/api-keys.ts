@@ -1,7 +1,7 @@
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
+import { argumentError, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
@@ -100,13 +100,10 @@ function requireKeyOptions({
   name = null,
 }: NewKey) {
   if (scopes.length === 0 || scopes.some((scope) => !SCOPES.includes(scope)))
-    throw new MintmarkError("validation_failed", `scopes must be some of ${SCOPES.join(", ")}`);
+    throw argumentError("scopes", `must be some of ${SCOPES.join(", ")}`);
   if (expiresAt !== null) requireInteger("expiresAt", expiresAt, 0, MAX_TIME);
   if (mintQuota !== null && (typeof mintQuota !== "bigint" || mintQuota < 0n))
-    throw new MintmarkError(
-      "validation_failed",
-      "mintQuota must be a bigint, not negative, or null",
-    );
+    throw argumentError("mintQuota", "must be a bigint, not negative, or null");
   const called = name === null ? null : requireText("name", name, 100);
   const ordered = SCOPES.filter((scope) => scopes.includes(scope));
   return { scopes: ordered, expiresAt, mintQuota, name: called, ofPerson: false };

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
+import { argumentError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
 import type { Application, Mode, Uuid } from "../model.ts";
@@ -25,7 +25,7 @@ export async function createApplication(
       : requireUuid("applicationId", application.applicationId);
   return context.change((ledger, group) => {
     if (ledger.applications.named(applicationId, "latest"))
-      throw new MintmarkError("validation_failed", "applicationId is taken");
+      throw argumentError("applicationId", "is taken");
     const applicationIndex = ledger.applications.latest.size;
     const facts = { applicationIndex, applicationId, name, dataAvailabilityMode };
     const { time } = ledger.record(group, { kind: "applicationCreated", ...facts });

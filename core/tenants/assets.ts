@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
+import { argumentError, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
@@ -188,24 +188,18 @@ interface GivenAsset extends GivenFacts {
 
 function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   if (!STANDARDS.includes(asset.standard))
-    throw new MintmarkError("validation_failed", "standard is unknown");
+    throw argumentError("standard", `must be one of ${STANDARDS.join(", ")}`);
   const assetId = asset.assetId === undefined ? uuidv7() : requireUuid("assetId", asset.assetId);
   const decimals = asset.decimals ?? 0;
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255)
-    throw new MintmarkError("validation_failed", "decimals must be a whole number from 0 to 255");
+    throw argumentError("decimals", "must be a whole number from 0 to 255");
   const { chainId = ledger.settlement.chainId, blobScheme = "mintmark", rawBlobs = false } = asset;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   if (!BLOB_SCHEMES.includes(blobScheme))
-    throw new MintmarkError(
-      "validation_failed",
-      `blobScheme must be one of ${BLOB_SCHEMES.join(", ")}`,
-    );
+    throw argumentError("blobScheme", `must be one of ${BLOB_SCHEMES.join(", ")}`);
   const supplyCap = asset.supplyCap ?? null;
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n))
-    throw new MintmarkError(
-      "validation_failed",
-      "supplyCap must be a bigint, not negative, or null",
-    );
+    throw argumentError("supplyCap", "must be a bigint, not negative, or null");
   const facts: GivenFacts = {
     kind: "assetAdded",
     assetId,
@@ -228,10 +222,7 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
 function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
   if (firstTokenId === null) return null;
   if (standard !== "erc721")
-    throw new MintmarkError(
-      "validation_failed",
-      "firstTokenId is only for ERC-721: the engine numbers their tokens",
-    );
+    throw argumentError("firstTokenId", "is only for ERC-721: the engine numbers their tokens");
   requireBigint("firstTokenId", firstTokenId, 0n, MAX_UINT64);
   return firstTokenId;
 }

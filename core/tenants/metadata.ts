@@ -1,5 +1,5 @@
 import type { WaitOptions } from "../abort.ts";
-import { type Issue, MintmarkError } from "../errors.ts";
+import { argumentError, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Uuid } from "../model.ts";
@@ -63,7 +63,7 @@ export function metadataFault(
 
 function requireTokens<T>(tokens: readonly T[], idOf: (token: T) => unknown): void {
   if (!Array.isArray(tokens) || tokens.length === 0 || tokens.length > MAX_METADATA_TOKENS)
-    throw new MintmarkError("validation_failed", `give 1 to ${MAX_METADATA_TOKENS} tokens`);
+    throw argumentError("tokens", `must be 1 to ${MAX_METADATA_TOKENS} tokens`);
   for (const token of tokens) requireBigint("tokenId", idOf(token) as bigint, 0n, MAX_UINT256);
 }
 
@@ -142,7 +142,7 @@ async function setAll(
   }));
   const tokenIds = given.map(({ tokenId }) => tokenId);
   if (new Set(tokenIds).size < given.length)
-    throw new MintmarkError("validation_failed", "a token is named twice");
+    throw argumentError("tokens", "must name each token once");
   const apply: Change = (group, asset, records) => {
     const changed = given.filter(({ metadata }, i) => records[i]?.metadata !== metadata);
     const frozen = given.flatMap(({ metadata }, i): Issue[] => {

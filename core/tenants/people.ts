@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
+import { argumentError, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
 import {
@@ -74,7 +74,7 @@ export function peopleOf(context: EngineContext): People {
         const applicationIndex = application?.applicationIndex ?? null;
         requireManager(ledger, context.actor, applicationIndex);
         if (ledger.people.named(facts.personId, "latest"))
-          throw new MintmarkError("validation_failed", "personId is taken");
+          throw argumentError("personId", "is taken");
         const team = ledger.teamOf.records(applicationIndex, "latest");
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, facts.address);
@@ -169,8 +169,7 @@ export function peopleOf(context: EngineContext): People {
 
 function requireRole(isOperators: boolean, role: Role): Role {
   const allowed = isOperators ? ["operator"] : ROLES.filter((each) => each !== "operator");
-  if (!allowed.includes(role))
-    throw new MintmarkError("validation_failed", `role must be ${allowed.join(", ")} here`);
+  if (!allowed.includes(role)) throw argumentError("role", `must be ${allowed.join(", ")} here`);
   return role;
 }
 
@@ -194,7 +193,7 @@ function requireManager(
 /** Throws when the wallet belongs to another person of the team. */
 function requireOwnWallet(team: readonly PersonRecord[], address: Address | null): void {
   if (address !== null && team.some((each) => each.address === address))
-    throw new MintmarkError("validation_failed", "A person with this wallet exists already.");
+    throw argumentError("address", "is the wallet of another person of the team");
 }
 
 /** Issues the key under which a person's own mints are recorded; null for the operator's people. */

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
-import { type Issue, MintmarkError } from "../errors.ts";
+import { argumentError, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import {
@@ -202,10 +202,7 @@ export function usersOf(context: EngineContext): Users {
       createUser(context, applicationId, user, wait?.signal),
     async createAll(applicationId, users, wait) {
       if (!Array.isArray(users) || users.length === 0 || users.length > MAX_NEW_USERS)
-        throw new MintmarkError(
-          "validation_failed",
-          `users must be a list of 1 to ${MAX_NEW_USERS} users`,
-        );
+        throw argumentError("users", `must be a list of 1 to ${MAX_NEW_USERS} users`);
       const refuse = (positions: readonly number[]): never => {
         const detail = "a user of this id has another owner address";
         const issues = positions.map(

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import { zeroAddress } from "viem";
-import { type ErrorCode, type Issue, MintmarkError } from "../errors.ts";
+import { argumentError, type ErrorCode, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
@@ -341,10 +341,11 @@ async function askedVaults(
   const [first] = vaults;
   const isCommon = ({ owner, applicationIndex }: StoredVault) =>
     owner === first?.owner && applicationIndex === first.applicationIndex;
-  if (!vaults.every(isCommon)) {
-    const detail = "The vaults of a list have one owner and one application. Sign a list for each.";
-    throw new MintmarkError("validation_failed", detail);
-  }
+  if (!vaults.every(isCommon))
+    throw argumentError(
+      "transfers",
+      "must have one owner and one application; sign a list for each",
+    );
   const places = transfers.map(({ vaultId }) => placeOf(vaultId));
   const makers = await lists.makersOf(ledger, places);
   return vaults.map((vault, i) => {

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { argumentError } from "../errors.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PageEntries, PageStart } from "../ledger/list.ts";
@@ -66,10 +66,7 @@ function assetsOf(
       : [],
   );
   if (seen.length <= MOST_ASSETS) return seen;
-  throw new MintmarkError(
-    "validation_failed",
-    `name the assetId: tokenId alone is looked for in ${MOST_ASSETS} assets`,
-  );
+  throw argumentError("assetId", `is needed: tokenId alone is looked for in ${MOST_ASSETS} assets`);
 }
 
 /**

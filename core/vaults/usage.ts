@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { argumentError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { listOf, type PageOptions, tablePage } from "../ledger/list.ts";
@@ -99,20 +99,17 @@ async function sequencesAt(
 
 function boundsOf({ since, until, interval = "day" }: UsageOptions, now: number): number[] {
   if (!INTERVALS.includes(interval))
-    throw new MintmarkError(
-      "validation_failed",
-      `interval must be one of ${INTERVALS.join(", ")}.`,
-    );
+    throw argumentError("interval", `must be one of ${INTERVALS.join(", ")}`);
   const end = until ?? now;
   const start = since ?? beginning(end, interval, -29);
   if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end) || start < 0 || start >= end)
-    throw new MintmarkError("validation_failed", "since must be a time before until.");
+    throw argumentError("since", "must be a time before until");
   const bounds = [start];
   for (let next = beginning(start, interval, 1); next < end; next = beginning(next, interval, 1)) {
     bounds.push(next);
     if (bounds.length > MOST_PERIODS) {
-      const detail = `There are more than ${MOST_PERIODS} periods from since to until. Ask for a longer interval or a shorter time.`;
-      throw new MintmarkError("validation_failed", detail);
+      const rule = `must be at most ${MOST_PERIODS} periods before until; ask for a longer interval or a shorter time`;
+      throw argumentError("since", rule);
     }
   }
   return [...bounds, end];

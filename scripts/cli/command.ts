@@ -53,6 +53,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   vaults: "vaults of owners: list, show, prove",
   transactions: "mints, withdrawals and transfers, with their status",
   withdrawals: "withdrawals to L1",
+  webhooks: "webhooks of applications: list, change their events, skip an event",
   session: "session keys: keys of games that transfer for an owner",
 };
 

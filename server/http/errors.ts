@@ -242,7 +242,7 @@ export function handleError(
 ): FastifyReply {
   // A caller who has left reads no answer.
   if (request.raw.socket.destroyed) return reply.hijack();
-  const known = classify(error);
+  const known = classify(error, request);
   const path = request.routeOptions.url;
   const status = statusOf(known.code, path);
   const isOAuth = path === TOKEN_PATH;
@@ -342,19 +342,31 @@ const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
   journal_unavailable: 1,
 };
 
-function classify(error: unknown) {
+/**
+ * Where the caller finds the place of an issue. The core knows names of arguments, which a request
+ * has in its path, or without a body in its query.
+ */
+function placeOf(pointer: string, { method, params }: FastifyRequest): string {
+  const [, name = ""] = pointer.split("/");
+  if (["query", "path", "headers"].includes(name)) return pointer;
+  if (Object.hasOwn(params ?? {}, name)) return `/path${pointer}`;
+  return method === "GET" ? `/query${pointer}` : pointer;
+}
+
+function classify(error: unknown, request: FastifyRequest) {
   const isKnown = error instanceof MintmarkError || error instanceof ServerError;
   const known = isKnown ? error : new ServerError(fastifyCode(error));
   const { code, message, issues } = known;
   const seconds = known instanceof MintmarkError ? RETRY_SECONDS[known.code] : undefined;
   const retry: Readonly<Record<string, string>> =
     seconds === undefined ? {} : { "retry-after": `${seconds}` };
-  const [first] = issues;
+  const placed = issues.map((issue) => ({ ...issue, pointer: placeOf(issue.pointer, request) }));
+  const [first] = placed;
   const isGeneral = first !== undefined && message === meaningOf(code);
   return {
     code,
     detail: shorten(isGeneral ? sentenceOf(first) : message, 4 * MAX_POINTER),
-    issues: issues
+    issues: placed
       .slice(0, MAX_ISSUES)
       .map((issue) => ({ ...issue, pointer: shorten(issue.pointer) })),
     moreIssues: issues.length > MAX_ISSUES || (known instanceof MintmarkError && known.moreIssues),

@@ -7,7 +7,7 @@ import { challenge, challengeBody, originOf, SIGNED_CHALLENGE, signInBody } from
 import { apiKey, application } from "./service.ts";
 
 export const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
-const name = s.nameUpTo(100);
+const name = s.textUpTo(100);
 const applicationId = s.outUuid.nullable().describe("null: the operator's.");
 const link = z
   .string()
@@ -248,7 +248,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `POST ${PATH}/applications`, "createConsoleApplication", {
     ...ofOperator,
     summary: "Create an application",
-    body: s.requestComponent("NewApplication", { name: s.nameUpTo(200) }),
+    body: s.requestComponent("NewApplication", { name: s.textUpTo(200) }),
     example: { name: "My game" },
     success: json(201, "The application.", application),
     handle: ({ engine, body }) => engine.applications.create(body),

@@ -12,6 +12,16 @@ import {
   uuid,
 } from "./api/fields.ts";
 
+const ADDRESS = "https://|ipfs://|ar://";
+
+/** Text that may be empty, and else begins like this. The core checks the rest of it. */
+function startingWith(scheme: string) {
+  return z
+    .string()
+    .meta({ pattern: `^(?:(?:${scheme})\\S+)?$` })
+    .nullish();
+}
+
 /** JSON of a token or a contract. The core checks it. */
 export const metadataJson = requestComponent(
   "Metadata",
@@ -19,14 +29,11 @@ export const metadataJson = requestComponent(
     .looseObject({
       name: z.string().max(200).nullish(),
       description: z.string().max(4_000).nullish(),
-      image: z
-        .string()
-        .nullish()
-        .describe(
-          "An `https://`, `ipfs://` or `ar://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF.",
-        ),
-      external_url: z.string().nullish().describe("An `https://` address."),
-      animation_url: z.string().nullish().describe("An `https://`, `ipfs://` or `ar://` address."),
+      image: startingWith(`${ADDRESS}|data:image/`).describe(
+        "An `https://`, `ipfs://` or `ar://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF.",
+      ),
+      external_url: startingWith("https://").describe("An `https://` address."),
+      animation_url: startingWith(ADDRESS).describe("An `https://`, `ipfs://` or `ar://` address."),
       attributes: z
         .array(
           z.looseObject({
@@ -78,7 +85,7 @@ const servedParams = z.strictObject({
 });
 
 const tokens = z
-  .array(z.strictObject({ tokenId, metadata: z.unknown() }))
+  .array(z.strictObject({ tokenId, metadata: metadataJson }))
   .min(1)
   .max(MAX_METADATA_TOKENS);
 const bulkResult = responseComponent("MetadataListResult", { tokens: z.int() });

@@ -14,11 +14,9 @@ const sessionPreparationBody = s.requestComponent("NewSessionKey", {
     "The account of the session's key, such as one that a game makes.",
   ),
   until: s.seconds.describe("The last second of the session, since 1970, as a decimal string."),
-  limit: s.amount
-    .refine((units) => units > 0n, "Give at least 1.")
-    .describe(
-      "Most quantized units of one transfer. A transfer of all that is left counts the vault's full amount.",
-    ),
+  limit: s.positive.describe(
+    "Most quantized units of one transfer. A transfer of all that is left counts the vault's full amount.",
+  ),
   assetId: s.uuid
     .optional()
     .describe("The only asset of the session. Default: every asset of the owner."),

@@ -1,7 +1,7 @@
 import { zeroAddress } from "viem";
 import { z } from "zod";
 import { type Hex, MintmarkError, STATUSES } from "../../core/index.ts";
-import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
+import { CHECKSUM_WRONG, checksumHolds, MAX_TRANSFER_DEADLINE } from "../../core/internal.ts";
 import {
   MAX_GROUP_TRANSFERS,
   MAX_TRANSFER_HOPS,
@@ -25,6 +25,8 @@ const signedReceiver = z
   .transform((text) => text.toLowerCase() as Hex)
   .describe("The receiver. The zero address redeems: it burns the units.");
 
+const deadline = s.decimal(MAX_TRANSFER_DEADLINE);
+
 function listOf<S extends z.ZodType>(transfer: S) {
   return z
     .array(transfer)
@@ -38,7 +40,7 @@ const transferBody = s.requestComponent("NewTransfer", {
   ).describe(
     "In the order that was signed, each vault once. All have one owner and one application.",
   ),
-  deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
+  deadline: deadline.describe("Seconds since 1970, as signed, as a decimal string."),
   signature: z
     .string()
     .regex(
@@ -65,7 +67,7 @@ const transferPreparationBody = s.requestComponent("NewTransferPreparation", {
         "Give either to or redeem.",
       ),
   ),
-  deadline: s.seconds
+  deadline: deadline
     .optional()
     .describe(
       "Seconds since 1970, an hour to 30 days ahead, as a decimal string. Default: in a day.",

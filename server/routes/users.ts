@@ -52,14 +52,15 @@ export const userEndpoints: readonly Endpoint[] = [
     success: { ...json(201, "The user.", user), headers: { Location: "Path of the user." } },
     errors: ["user_exists"],
     async handle({ engine, applicationId, principal, body, request, reply }) {
-      const user = { ...idOfRequest("userId", principal, request), ...body };
+      const { userId } = idOfRequest("userId", principal, request);
+      const isOfKey = userId !== undefined && body.userId === undefined;
+      const user = isOfKey ? { ...body, userId } : body;
       const created = await engine.users.create(applicationId, user).catch((error: unknown) => {
-        const isReused =
-          error instanceof MintmarkError &&
-          error.code === "user_exists" &&
-          body.userId === undefined;
+        const isReused = isOfKey && error instanceof MintmarkError && error.code === "user_exists";
         throw isReused ? new MintmarkError("idempotency_key_reused") : error;
       });
+      if (isOfKey && created.reference !== (body.reference ?? null))
+        throw new MintmarkError("idempotency_key_reused");
       reply.header("location", `/api/v1/users/${created.userId}`);
       return created;
     },

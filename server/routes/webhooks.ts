@@ -8,16 +8,22 @@ import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import { outTime, outUuid, requestComponent, responseComponent } from "./api/fields.ts";
 import { eventType } from "./events.ts";
 
+const types = z.array(eventType).max(50);
+
 const webhookBody = requestComponent("NewWebhook", {
-  url: z.string().max(2000).describe("`https:`; in the sandbox also `http:`."),
-  types: z
-    .array(eventType)
-    .max(50)
-    .optional()
-    .describe("Types of event; default all, also if empty."),
+  url: z
+    .string()
+    .max(2000)
+    .meta({ pattern: "^https?://\\S+$" })
+    .describe("`https:`; in the sandbox also `http:`."),
+  types: types.optional().describe("Types of event; default all, also if empty."),
 });
 
-const webhook = responseComponent("Webhook", {
+const changeBody = requestComponent("WebhookChange", {
+  types: types.describe("Types of event; all if empty."),
+});
+
+export const webhook = responseComponent("Webhook", {
   webhookId: outUuid,
   url: z.string(),
   types: z.array(z.string()).describe("Types of event; all if empty."),
@@ -88,6 +94,14 @@ export const webhookEndpoints: readonly Endpoint[] = [
     success: found,
     handle: ({ engine, applicationId, params }) =>
       engine.webhooks.get(applicationId, params.webhookId),
+  }),
+  endpoint("Webhooks", "webhooks", `PUT ${PATH}/{webhookId}`, "changeWebhook", {
+    summary: "Deliver events of other types from now on",
+    body: changeBody,
+    example: { types: ["mint.accepted"] },
+    success: found,
+    handle: ({ engine, applicationId, params, body }) =>
+      engine.webhooks.change(applicationId, params.webhookId, body),
   }),
   endpoint("Webhooks", "webhooks", `DELETE ${PATH}/{webhookId}`, "deleteWebhook", {
     summary: "Delete a webhook and end its deliveries",
@@ -163,6 +177,20 @@ export const webhookEndpoints: readonly Endpoint[] = [
           await webhooks.redeliver(known, await eventOf(engine, applicationId, sequence)),
         );
       },
+    },
+  ),
+  endpoint(
+    "Webhooks",
+    "webhooks",
+    `POST ${PATH}/{webhookId}/deliveries/{sequence}/skip`,
+    "skipEvent",
+    {
+      summary: "Never deliver the event that a webhook fails at, and go on with the next",
+      description:
+        "`sequence` is that of the event that is delivered next, so nobody skips one by mistake. A repetition changes nothing. A disabled webhook stays disabled until it is enabled.",
+      success: found,
+      handle: ({ engine, applicationId, params: { webhookId, sequence } }) =>
+        engine.webhooks.skip(applicationId, webhookId, sequence),
     },
   ),
 ];

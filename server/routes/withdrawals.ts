@@ -11,7 +11,7 @@ const OWNERS = "/owner/v1/withdrawals";
 /** A withdrawal takes this from a vault, and the owner signs it. */
 const taken = {
   vaultId: s.vaultId,
-  quantity: s.amount.describe("Quantized units, as a decimal string."),
+  quantity: s.positive.describe("Quantized units, as a decimal string."),
 };
 const signed = {
   recipient: s.address.optional().describe("Default: the owner."),
@@ -50,7 +50,7 @@ const signing = {
 
 const prepared = z.strictObject({
   vaultId: s.vaultId,
-  quantity: s.amount.optional().describe("Quantized units. Default: all that are left."),
+  quantity: s.positive.optional().describe("Quantized units. Default: all that are left."),
 });
 
 export const preparationBody = s.requestComponent(

@@ -15,6 +15,7 @@ import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { createClient, mint } from "../../server/client/index.ts";
+import { FaultyNode, type NodeFaults } from "../faulty-node.ts";
 import { adminOver, TERMS } from "../settlement/fixture.ts";
 import { cleanEnvironment, mintmark, SERVER, settingsOf } from "./cli.ts";
 
@@ -323,6 +324,34 @@ describe("while the server runs, and with a chain", () => {
     );
     expect(report).toMatchObject({ batches: { "zk-rollup": 2 }, missing: [] });
     expect(server.log.join("\n")).not.toContain(key.slice(2));
+  });
+
+  test("the doctor says what a node lacks of the past", async () => {
+    const node = new FaultyNode(
+      createTestClient({ mode: "hardhat", transport: http(chain.rpcUrl) }),
+    );
+    const rpc = await node.listen();
+    const history = async (faults: NodeFaults) => {
+      node.faults = faults;
+      const environment = { ...settings, MINTMARK_RPC_URL: rpc, MINTMARK_FROM_BLOCK: fromBlock };
+      const { stdout } = await mintmark(["doctor", "--json"], environment);
+      const findings: { readonly check: string }[] = JSON.parse(stdout);
+      return findings.find(({ check }) => check === "history");
+    };
+    expect(await history({})).toMatchObject({ status: "ok", todo: null });
+    for (const client of ["geth", "erigon", "nethermind", "unheard"] as const)
+      expect(await history({ pruned: 1, client })).toMatchObject({
+        status: "fault",
+        found: expect.stringMatching(
+          /^the node does not give the state of block 0, \d+ blocks ago$/,
+        ),
+        todo: expect.stringContaining("full node"),
+      });
+    expect(await history({ emptyLogs: true })).toMatchObject({
+      status: "warning",
+      found: `the node gives no event of block ${fromBlock}, in which the contract was deployed`,
+    });
+    await node.close();
   });
 
   test("owners and guards take the genuine contract, and none with a hidden upgrade key", async () => {

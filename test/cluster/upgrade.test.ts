@@ -140,7 +140,7 @@ test("a cluster goes to the next version server by server while it mints, and a 
   third.child.kill("SIGCONT");
   expect(await stopped).toEqual([1, null]);
   expect(third.said).toMatch(
-    /journal has format 11, .* reads format 10\. .* Use the version 1\.1\.0/,
+    /journal has format 12, .* reads format 11\. .* Use the version 1\.1\.0/,
   );
   await mintsOn();
   const last = await start("one", "1.1");

@@ -6,7 +6,7 @@
 import { registerHooks } from "node:module";
 
 const STEP = `const STEPS = {
-  10: async (store) => {
+  11: async (store) => {
     globalThis.mintmarkStep?.();
     const made = [];
     for await (const [key, value] of store.entries({ gte: Buffer.from([0x14]), lt: Buffer.from([0x15]) }))
@@ -15,7 +15,7 @@ const STEP = `const STEPS = {
   },
 };`;
 const CHANGES = [
-  ["FORMAT_VERSION = 10;", "FORMAT_VERSION = 11;"],
+  ["FORMAT_VERSION = 11;", "FORMAT_VERSION = 12;"],
   [/\$\{packageJson.version\}/, "1.1.0"],
   [/^const STEPS.*$/m, STEP],
 ] as const;

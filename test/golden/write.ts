@@ -168,6 +168,7 @@ async function changeMore(made: Changeable): Promise<void> {
   await engine.webhooks.rotateSecret(applicationId, webhook.webhookId, {
     rotationId: applicationId,
   });
+  await engine.webhooks.change(applicationId, webhook.webhookId, { types: ["asset.enabled"] });
   await engine.operator.webhooks.recordDisabled(webhook.webhookId, "500");
 }
 

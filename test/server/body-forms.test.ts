@@ -1,41 +1,10 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { z } from "zod";
-import { isScope } from "../../server/routes/api/endpoint.ts";
-import { ENDPOINTS } from "../../server/routes/index.ts";
-import { metadataJson } from "../../server/routes/metadata.ts";
 import { createWorld, refusal } from "./fixture.ts";
 
 const world = await createWorld();
 afterAll(() => world[Symbol.asyncDispose]());
 
-const IDS: Readonly<Record<string, string>> = {
-  assetId: world.erc721.assetId,
-  tokenId: "1",
-  webhookId: world.applicationId,
-};
-
 describe("a body", () => {
-  const routes = ENDPOINTS.filter(
-    ({ access, body, coreBody, bodyStream }) =>
-      isScope(access) && bodyStream === undefined && (body ?? coreBody) !== undefined,
-  );
-
-  test.each(routes.map((each) => [`${each.method} ${each.path}`, each] as const))(
-    "of %s has the documented form: another type or an unknown field is refused",
-    async (_, { method, path, body, coreBody, example }) => {
-      const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => IDS[name] ?? "");
-      const wrong: unknown[] = [[], 1, "x", true, null];
-      // Metadata has fields that no standard names.
-      if ((body ?? coreBody) !== (metadataJson as z.ZodType))
-        wrong.push({ ...(example as object), placholder: null });
-      for (const value of wrong) {
-        const answer = refusal(await world.send(method, url, { body: value }));
-        expect(answer.status, JSON.stringify(value)).toBe(400);
-        expect(answer.code).toMatch(/^(?:validation_failed|malformed_json)$/);
-      }
-    },
-  );
-
   test("of the sandbox's mint is an example of the mint alone", async () => {
     await using sandbox = await createWorld({ mintExample: { users: [] } });
     const { paths } = (await sandbox.send("GET", "/openapi.json", { key: null })).body;

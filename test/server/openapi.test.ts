@@ -238,6 +238,8 @@ describe("the OpenAPI document", () => {
         await engine.operator.recordRegistered(assetId);
       }
     }
+    const hook = { url: "https://example.com/hook" };
+    const { webhook } = await engine.webhooks.create(applicationId, hook);
     const cards =
       users.flatMap(({ mints }) => mints).find(({ tokenId }) => tokenId !== undefined)?.assetId ??
       "";
@@ -265,6 +267,7 @@ describe("the OpenAPI document", () => {
       const url = path
         .replace("{assetId}", cards)
         .replace("{tokenId}", "7")
+        .replace("{webhookId}", webhook.webhookId)
         .replace("{linkAddress}", `0x${"1c".repeat(20)}`);
       const { body } = await fresh.send(method as "POST", url, { body: json.example });
       // A person's sign-in is in a cookie, not in the key that this test sends.

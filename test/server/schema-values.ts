@@ -28,6 +28,7 @@ export interface Operation {
   readonly parameters: readonly {
     readonly name: string;
     readonly in: string;
+    readonly required: boolean;
     readonly schema: Schema;
   }[];
   readonly body: { readonly type: string; readonly schema: Schema } | null;

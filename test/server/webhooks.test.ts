@@ -125,6 +125,52 @@ describe("deliveries", () => {
     );
   });
 
+  test("skip the event that the endpoint can never take, and go on with the next one", async () => {
+    await start({ webhooks: { ...QUICK, backoff: { firstMs: 60_000, maxMs: 60_000 } } });
+    const { webhookId } = await create();
+    receiver.answer = (response, { event }) =>
+      void response.writeHead(event.sequence === 4 ? 500 : 204).end();
+    await happen(3);
+    await receiver.has(1);
+    await eventually(async () =>
+      expect(await look(webhookId)).toMatchObject({ delivered: 3, failure: expect.any(String) }),
+    );
+    const skip = (sequence: number, key?: string) =>
+      world.send("POST", `/api/v1/webhooks/${webhookId}/deliveries/${sequence}/skip`, {
+        ...(key !== undefined && { key }),
+      });
+    // Nobody skips another one than the next by mistake, nor another application's.
+    expect(refusal(await skip(5)).errors).toEqual(["/path/sequence validation_failed"]);
+    expect(refusal(await skip(4, world.otherKey)).code).toBe("webhook_not_found");
+    const skipped = await skip(4);
+    expect(skipped.body).toMatchObject({ delivered: 4, failure: null, failingSince: null });
+    expect(sequences(await receiver.has(3))).toEqual([4, 5, 6]);
+    await eventually(async () => expect((await look(webhookId)).delivered).toBe(6));
+    // A repetition changes nothing, and there is nothing more to skip.
+    expect((await skip(4)).body).toMatchObject({ delivered: 6 });
+    expect(refusal(await skip(7)).code).toBe("validation_failed");
+  });
+
+  test("are of the types that the webhook was changed to, also the one that waits", async () => {
+    await start({ webhooks: { ...QUICK, backoff: { firstMs: 60_000, maxMs: 60_000 } } });
+    const { webhookId } = await create();
+    receiver.answer = (response, { event }) =>
+      void response.writeHead(event.type === "asset.disabled" ? 500 : 204).end();
+    await happen(4);
+    await receiver.has(1);
+    await eventually(async () => expect((await look(webhookId)).failure).not.toBeNull());
+    const path = `/api/v1/webhooks/${webhookId}`;
+    const wrong = await world.send("PUT", path, { body: { types: ["asset.enabled", "asset"] } });
+    expect(refusal(wrong).errors).toEqual(["/types/1 validation_failed"]);
+    const changed = await world.send("PUT", path, { body: { types: ["asset.enabled"] } });
+    expect(changed.body.types).toEqual(["asset.enabled"]);
+    expect(sequences(await receiver.has(3))).toEqual([4, 5, 7]);
+    await world.send("PUT", path, { body: { types: [] } });
+    receiver.answer = (response) => void response.writeHead(204).end();
+    await happen(1);
+    expect(sequences(await receiver.has(4))).toEqual([4, 5, 7, 8]);
+  });
+
   test("are signed with both secrets after a rotation", async () => {
     await start();
     const { webhookId, secret } = await create();

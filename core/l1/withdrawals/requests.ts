@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import { orAborted } from "../../abort.ts";
-import { MintmarkError } from "../../errors.ts";
+import { argumentError, MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { markRequest } from "../../ledger/marks.ts";
@@ -199,9 +199,9 @@ function isOutcome(checked: Outcome | object): checked is Outcome {
 
 export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[]): void {
   if (!Array.isArray(listed) || listed.length < 1 || listed.length > MAX_LISTED_VAULTS)
-    throw new MintmarkError("validation_failed", `A list has 1 to ${MAX_LISTED_VAULTS} vaults.`);
+    throw argumentError("vaults", `must be 1 to ${MAX_LISTED_VAULTS} vaults`);
   if (new Set(listed.map(({ vaultId }) => vaultId)).size !== listed.length)
-    throw new MintmarkError("validation_failed", "A list names each vault once.");
+    throw argumentError("vaults", "must name each vault once");
 }
 
 /**
@@ -214,14 +214,9 @@ export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[])
   if (first === undefined) throw new MintmarkError("vault_not_found");
   const { chainId } = ledger.assetAt(first.assetIndex);
   if (vaults.some(({ owner }) => owner !== first.owner))
-    throw new MintmarkError(
-      "validation_failed",
-      "The vaults of a list have one owner. Sign one list for each owner.",
-    );
-  if (vaults.some(({ assetIndex }) => ledger.assetAt(assetIndex).chainId !== chainId)) {
-    const detail = "The tokens of a list live on one chain. Sign one list for each chain.";
-    throw new MintmarkError("validation_failed", detail);
-  }
+    throw argumentError("vaults", "must have one owner; sign one list for each owner");
+  if (vaults.some(({ assetIndex }) => ledger.assetAt(assetIndex).chainId !== chainId))
+    throw argumentError("vaults", "must have tokens of one chain; sign one list for each chain");
   return { owner: first.owner, chainId };
 }
 
@@ -243,8 +238,7 @@ const SIGNATURE = /^0x(?:[0-9a-f]{2}){0,4096}$/;
 
 export function signatureOf(request: { readonly signature: Hex }): Hex {
   const signature = String(request.signature).toLowerCase() as Hex;
-  if (!SIGNATURE.test(signature))
-    throw new MintmarkError("validation_failed", "signature must be 0x hex");
+  if (!SIGNATURE.test(signature)) throw argumentError("signature", "must be 0x hex");
   return signature;
 }
 

@@ -186,6 +186,9 @@ export class ReferenceTenants extends Part {
       this.#webhooks.change(webhookIndex, { status: "active", failingSince: null, failure: null }),
     webhookDelivered: ({ webhookIndex, sequence: delivered }) =>
       this.#webhooks.change(webhookIndex, { delivered, failingSince: null, failure: null }),
+    webhookChanged: ({ webhookIndex, types }) => this.#webhooks.change(webhookIndex, { types }),
+    webhookEventSkipped: ({ webhookIndex, sequence: delivered }) =>
+      this.#webhooks.change(webhookIndex, { delivered, failingSince: null, failure: null }),
     webhookFailing: ({ webhookIndex, failure }) =>
       this.#webhooks.change(webhookIndex, {
         failingSince: this.#failingSince(webhookIndex),

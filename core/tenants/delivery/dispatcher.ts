@@ -3,7 +3,7 @@ import { type Backoff, backoffDelay, pause } from "../../backoff.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { ApplicationEvent } from "../../model.ts";
 import { type Events, eventJson } from "../events/event-log.ts";
-import type { Deliveries, Webhook } from "../events/webhooks.ts";
+import { type Deliveries, isWanted, type Webhook } from "../events/webhooks.ts";
 import type { Reach } from "./address-policy.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";
 
@@ -74,7 +74,8 @@ const TEST_TYPE = "webhook.test";
 const LEAST_TRIES = 8;
 
 interface Running {
-  readonly applicationId: string;
+  /** The webhook when it was last changed; the progress of its deliveries may be further. */
+  webhook: Webhook;
   readonly stop: AbortController;
   readonly done: Promise<void>;
   /** Aborts the wait after a failure. */
@@ -197,18 +198,23 @@ export class WebhookDispatcher {
     const deliverable = this.#engine.operator.webhooks.deliverable(applicationId);
     const wanted = new Map(deliverable.map((webhook) => [webhook.webhookId, webhook]));
     for (const [webhookId, running] of this.#running)
-      if (running.applicationId === applicationId && !wanted.has(webhookId)) running.stop.abort();
-    for (const [webhookId, webhook] of wanted)
-      if (!this.#running.has(webhookId)) this.#run(webhook);
+      if (running.webhook.applicationId === applicationId && !wanted.has(webhookId))
+        running.stop.abort();
+    for (const [webhookId, webhook] of wanted) {
+      const running = this.#running.get(webhookId);
+      if (running === undefined) this.#run(webhook);
+      else running.webhook = webhook;
+    }
   }
 
   #run(webhook: Webhook): void {
+    const { webhookId, applicationId } = webhook;
     const stop = new AbortController();
-    const done = this.#deliverAll(webhook, stop.signal).catch((error) => {
+    const running = { webhook, stop, wake: new AbortController() };
+    const done = this.#deliverAll(running).catch((error) => {
       if (!stop.signal.aborted) this.#options.onError(error);
     });
-    const { webhookId, applicationId } = webhook;
-    this.#running.set(webhookId, { applicationId, stop, done, wake: new AbortController() });
+    this.#running.set(webhookId, Object.assign(running, { done }));
     void done.then(() => {
       this.#running.delete(webhookId);
       // Another subscriber may want it again by now.
@@ -216,22 +222,23 @@ export class WebhookDispatcher {
     });
   }
 
-  async #deliverAll(webhook: Webhook, signal: AbortSignal): Promise<void> {
-    const { webhookId, applicationId, types, delivered: after } = webhook;
+  async #deliverAll(running: Omit<Running, "done">): Promise<void> {
+    const { signal } = running.stop;
+    const { webhookId, applicationId, delivered: after } = running.webhook;
     const { webhooks } = this.#engine.operator;
     const progress = progressOf(
       (sequence) => webhooks.recordDelivered(webhookId, sequence),
       this.#options,
     );
-    let { failingSince } = webhook;
+    let { failingSince } = running.webhook;
     try {
       for await (const event of this.#engine.events.stream(applicationId, {
         after,
         follow: true,
         signal,
       })) {
-        if (types.length === 0 || types.includes(event.type)) {
-          if (!(await this.#deliver(webhook, event, failingSince, progress, signal))) return;
+        if (isDue(running, event)) {
+          if (!(await this.#deliver(running, event, failingSince, progress))) return;
           failingSince = null;
         }
         progress.reached(event.sequence);
@@ -241,20 +248,24 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Attempts until the endpoint accepts the event; false when the webhook was disabled instead. */
+  /**
+   * Attempts until the endpoint accepts the event, or somebody skips it or its type; false when the
+   * webhook was disabled instead.
+   */
   async #deliver(
-    webhook: Webhook,
+    running: Omit<Running, "done">,
     event: ApplicationEvent,
     since: number | null,
     progress: ReturnType<typeof progressOf>,
-    signal: AbortSignal,
   ): Promise<boolean> {
+    const { webhook, stop } = running;
+    const { signal } = stop;
     const { backoff, giveUpAfterMs } = this.#options;
     let failingSince = since;
     let recorded = webhook.failingSince === since ? webhook.failure : null;
     for (let attempt = 1; ; attempt++) {
       const { outcome } = await this.#post(webhook, messageOf(webhook, event, "delivery"), signal);
-      if (outcome.kind === "delivered") return true;
+      if (outcome.kind === "delivered" || !isDue(running, event)) return true;
       const { webhooks } = this.#engine.operator;
       await progress.flush();
       const tooLong = failingSince !== null && Date.now() - failingSince >= giveUpAfterMs;
@@ -269,16 +280,13 @@ export class WebhookDispatcher {
       failingSince ??= Date.now();
       // Longer if the endpoint asks, up to the longest wait.
       const asked = Math.min(outcome.retryAfterMs ?? 0, backoff.maxMs);
-      await this.#pause(webhook.webhookId, Math.max(backoffDelay(backoff, attempt), asked), signal);
+      // Somebody who changes the webhook ends the wait.
+      running.wake = new AbortController();
+      const ended = AbortSignal.any([signal, running.wake.signal]);
+      const ms = Math.max(backoffDelay(backoff, attempt), asked);
+      await pause(ms, ended).catch(() => signal.throwIfAborted());
+      if (!isDue(running, event)) return true;
     }
-  }
-
-  /** Waits. Ends early when somebody enables the webhook again. */
-  async #pause(webhookId: string, ms: number, signal: AbortSignal): Promise<void> {
-    const running = this.#running.get(webhookId);
-    const wake = new AbortController();
-    if (running !== undefined) running.wake = wake;
-    await pause(ms, AbortSignal.any([signal, wake.signal])).catch(() => signal.throwIfAborted());
   }
 
   async #post({ webhookId, url }: Webhook, { id, body, about }: Message, signal: AbortSignal) {
@@ -304,6 +312,13 @@ export class WebhookDispatcher {
     this.#options.onAttempt(attempt);
     return { outcome, attempt };
   }
+}
+
+function isDue(
+  { webhook }: Pick<Running, "webhook">,
+  { sequence, type }: ApplicationEvent,
+): boolean {
+  return sequence > webhook.delivered && isWanted(webhook, type);
 }
 
 export function messageOf(

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../../errors.ts";
+import { argumentError, MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { EngineEvents, EventHub } from "../../ledger/event-hub.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -83,7 +83,7 @@ function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
  * An application's durable events in order. They are read one page at a time, so a slow reader
  * holds no more.
  */
-async function* events(
+export async function* events(
   ledger: Ledger,
   applicationIndex: number,
   after: number,
@@ -180,8 +180,8 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
       const { ledger } = context;
       const { applicationIndex, eventCount } = ledger.application(applicationId);
       if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
-        const detail = `after must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
-        throw new MintmarkError("validation_failed", detail);
+        const rule = `must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
+        throw argumentError("after", rule);
       }
       const { ended } = ledger.writer;
       const end = signal === undefined ? ended : AbortSignal.any([signal, ended]);

@@ -1,7 +1,7 @@
 import { hkdfSync } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../../abort.ts";
-import { MintmarkError } from "../../errors.ts";
+import { argumentError, MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../../ledger/list.ts";
@@ -12,7 +12,7 @@ import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import { rotationRecord, type WebhookRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
 import { requireText, requireUuid } from "../../validate.ts";
-import { tell } from "./event-log.ts";
+import { events, tell } from "./event-log.ts";
 
 /** Most webhooks of an application. */
 const PER_APPLICATION = 10;
@@ -174,6 +174,39 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         await change([applicationId, webhookId], "webhookEnabled", fresh, wait),
       );
     },
+    async change(applicationId, webhookId, { types: asked }, wait) {
+      const types = requireTypes(asked);
+      return context.change((ledger, group) => {
+        const record = ownWebhook(ledger, applicationId, webhookId, "latest");
+        const { webhookIndex } = record;
+        ledger.record(group, { kind: "webhookChanged", webhookIndex, types });
+        return webhookView(ledger, putWebhook(ledger, group, { ...record, types }));
+      }, wait);
+    },
+    async skip(applicationId, webhookId, sequence, wait) {
+      const known = await get(applicationId, webhookId);
+      const next = await nextOf(context.ledger, known, wait?.signal);
+      if (sequence > known.delivered && sequence !== next)
+        throw argumentError(
+          "sequence",
+          next === null
+            ? "cannot be skipped: every event has been delivered"
+            : `must be ${next}, the event that is delivered next`,
+        );
+      return context.change((ledger, group) => {
+        const record = ownWebhook(ledger, applicationId, webhookId, "latest");
+        if (sequence <= record.delivered) return webhookView(ledger, record);
+        if (record.types.join() !== known.types.join())
+          throw argumentError(
+            "sequence",
+            "is uncertain: the types have changed meanwhile. Repeat it.",
+          );
+        const { webhookIndex } = record;
+        ledger.record(group, { kind: "webhookEventSkipped", webhookIndex, sequence });
+        const skipped = { delivered: sequence, failingSince: null, failure: null };
+        return webhookView(ledger, putWebhook(ledger, group, { ...record, ...skipped }));
+      }, wait);
+    },
     applications() {
       const { applications, webhooksOf } = context.ledger;
       return [...applications.durable.values()]
@@ -220,6 +253,23 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     recordFailing: (webhookId, failure, wait) => fail(webhookId, false, failure, wait),
     recordDisabled: (webhookId, failure, wait) => fail(webhookId, true, failure, wait),
   };
+}
+
+/** The sequence of the event that is delivered next; null when all have been. */
+async function nextOf(
+  ledger: Ledger,
+  { applicationId, types, delivered }: Webhook,
+  signal: AbortSignal = ledger.writer.ended,
+): Promise<number | null> {
+  const { applicationIndex } = ledger.application(applicationId);
+  for await (const { type, sequence } of events(ledger, applicationIndex, delivered, false, signal))
+    if (isWanted({ types }, type)) return sequence;
+  return null;
+}
+
+/** Whether a webhook gets events of this type. */
+export function isWanted({ types }: Pick<Webhook, "types">, type: EventType): boolean {
+  return types.length === 0 || types.includes(type);
 }
 
 /** null once deleted or disabled: a delivery in progress then no longer counts. */
@@ -361,6 +411,24 @@ export interface Webhooks {
     webhookId: Uuid,
     options?: RotateOptions,
   ): Promise<IssuedWebhook>;
+  /** Delivers events of these types from now on; all types if there are none. */
+  change(
+    applicationId: Uuid,
+    webhookId: Uuid,
+    changes: { readonly types: readonly EventType[] },
+    wait?: WaitOptions,
+  ): Promise<Webhook>;
+  /**
+   * Never delivers the event that is delivered next, and goes on with the one after it. Changes
+   * nothing for an event that was delivered or skipped before. Throws `validation_failed` for a later
+   * one.
+   */
+  skip(
+    applicationId: Uuid,
+    webhookId: Uuid,
+    sequence: number,
+    wait?: WaitOptions,
+  ): Promise<Webhook>;
   /** Resumes deliveries where they stopped, at once. */
   enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;
 }
@@ -399,7 +467,10 @@ function requireUrl(environment: Environment, url: string): string {
     parsed.hash
   ) {
     const schemes = allowed.map((scheme) => `${scheme}//`).join(" or ");
-    throw invalid("/url", `Give an address with ${schemes}, without credentials or fragment.`);
+    throw argumentError(
+      "url",
+      `must be an address with ${schemes}, without credentials or fragment`,
+    );
   }
   return parsed.href;
 }
@@ -408,12 +479,6 @@ function requireUrl(environment: Environment, url: string): string {
 function requireTypes(types: readonly string[]): string[] {
   const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
   if (unknown >= 0)
-    throw invalid(`/types/${unknown}`, "No such event type; docs/events.md lists them.");
+    throw argumentError(`types[${unknown}]`, "is no type of event; docs/events.md lists them");
   return [...new Set(types)];
-}
-
-function invalid(pointer: string, detail: string): MintmarkError {
-  return new MintmarkError("validation_failed", detail, {
-    issues: [{ pointer, code: "validation_failed", detail }],
-  });
 }

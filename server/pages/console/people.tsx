@@ -124,6 +124,8 @@ const ACTIONS: Readonly<Record<string, string>> = {
   userCreated: "created the user",
   webhookCreated: "added the webhook",
   webhookDeleted: "deleted the webhook",
+  webhookChanged: "changed the events of the webhook",
+  webhookEventSkipped: "skipped an event of the webhook",
   webhookEnabled: "enabled the webhook",
   webhookSecretRotated: "gave a new secret to the webhook",
   webhookSecretRotatedOnce: "gave a new secret to the webhook",

@@ -146,7 +146,11 @@ export function Webhooks() {
   );
 }
 
+const SKIPPED = "The event is never delivered here. The webhook goes on with the next one.";
+
 function Deliveries({ of: { webhookId, url } }: { of: Webhook }) {
+  const skip = ({ sequence }: WebhookAttempt) =>
+    call("POST", `${WEBHOOKS}/${webhookId}/deliveries/${sequence}/skip`);
   const redeliver = ({ sequence }: WebhookAttempt) =>
     call("POST", `${WEBHOOKS}/${webhookId}/deliveries/${sequence}/redeliver`);
   const columns: ui.Column<WebhookAttempt>[] = [
@@ -157,7 +161,11 @@ function Deliveries({ of: { webhookId, url } }: { of: Webhook }) {
     ["Took ms", ({ durationMs }) => durationMs.toLocaleString(), "number"],
     ["Failure", ({ failure }) => failure ?? "–"],
     ui.actions(
-      (attempt) => attempt.sequence !== null && [["Deliver again", () => redeliver(attempt)]],
+      (attempt) =>
+        attempt.sequence !== null && [
+          ["Deliver again", () => redeliver(attempt)],
+          ["Skip", () => skip(attempt), SKIPPED],
+        ],
     ),
   ];
   return (

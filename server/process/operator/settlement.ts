@@ -159,7 +159,8 @@ export const SETTLEMENT_OPERATIONS = {
       const at = { chainId, contract, rpc, finality: finalityOf(confirmations) };
       const isHome = chainId === engine.settlement.chainId;
       const portal = await (isHome ? readL1(at) : readMirror(at));
-      return await rescan({ engine, portal, fromBlock, takeBack, signal });
+      const { added, toBlock } = await rescan({ engine, portal, fromBlock, takeBack, signal });
+      return { added, toBlock: `${toBlock}` };
     },
   }),
   "batches.commit": operation({

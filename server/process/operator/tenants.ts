@@ -2,18 +2,21 @@ import { z } from "zod";
 import { type Engine, type Invitation, ROLES, SCOPES } from "../../../core/index.ts";
 import {
   address,
+  eventSequence,
   future,
   mintQuota,
   mode,
-  nameUpTo,
   page,
   pageOf,
   reference,
+  textUpTo,
   uuid,
 } from "../../routes/api/fields.ts";
 import { invitation, person, role } from "../../routes/console.ts";
+import { eventType } from "../../routes/events.ts";
 import { apiKey, application } from "../../routes/service.ts";
 import { balance, user } from "../../routes/users.ts";
+import { webhook } from "../../routes/webhooks.ts";
 import { operation, type Running } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
@@ -31,6 +34,8 @@ const defaultMode = mode.describe("for mints that name no mode; default none, th
 export const ofApplication = z.strictObject({
   applicationId: uuid.describe("the application's id"),
 });
+const WEBHOOK = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a24";
+const ofWebhook = ofApplication.extend({ webhookId: uuid.describe("the webhook's id") });
 const oneApplication = {
   input: ofApplication,
   args: ["applicationId"],
@@ -61,7 +66,7 @@ export const TENANT_OPERATIONS = {
     summary: "create an application",
     examples: ['"My game"', `"My game" --id ${ID}`],
     input: z.strictObject({
-      name: nameUpTo(200),
+      name: textUpTo(200),
       applicationId: id,
       dataAvailabilityMode: defaultMode.optional(),
     }),
@@ -144,7 +149,7 @@ export const TENANT_OPERATIONS = {
       "add a person to an application's team, or to the operator's; prints a link that signs in once",
     examples: [`"Ada" --role admin ${APPLICATION}`, `"Bob" --role operator --address 0x70997970…`],
     input: z.strictObject({
-      name: nameUpTo(100),
+      name: textUpTo(100),
       role: role.describe(`one of ${ROLES.join(", ")}`),
       applicationId: uuid
         .nullable()
@@ -188,6 +193,37 @@ export const TENANT_OPERATIONS = {
     ...onePerson,
     answer: person,
     run: (engine, { personId }) => engine.people.remove(personId),
+  }),
+  "webhooks.list": operation({
+    summary: "list an application's webhooks, with the event that each has come to",
+    examples: [APPLICATION],
+    input: ofApplication,
+    columns: ["webhookId", "url", "status", "delivered", "failingSince", "failure"],
+    answer: z.array(webhook),
+    run: (engine, { applicationId }) => Array.fromAsync(engine.webhooks.list(applicationId)),
+  }),
+  "webhooks.change": operation({
+    summary: "deliver events of other types from now on",
+    examples: [`${WEBHOOK} ${APPLICATION} --types mint.accepted,batch.settled`],
+    input: ofWebhook.extend({
+      types: z
+        .array(eventType)
+        .default([])
+        .describe("types of event, with commas between; default all"),
+    }),
+    args: ["webhookId"],
+    answer: webhook,
+    run: (engine, { applicationId, webhookId, types }) =>
+      engine.webhooks.change(applicationId, webhookId, { types }),
+  }),
+  "webhooks.skip": operation({
+    summary: "never deliver the event that a webhook fails at, and go on with the next",
+    examples: [`${WEBHOOK} 17 ${APPLICATION}`],
+    input: ofWebhook.extend({ sequence: eventSequence.describe("the event's sequence") }),
+    args: ["webhookId", "sequence"],
+    answer: webhook,
+    run: (engine, { applicationId, webhookId, sequence }) =>
+      engine.webhooks.skip(applicationId, webhookId, sequence),
   }),
   "users.create": operation({
     summary: "register a user by its owner's L1 address",

@@ -65,13 +65,14 @@ export const signature = z
   .transform((text) => text.toLowerCase() as Hex);
 
 /** A whole number of at most `max` in decimal digits; converted to bigint. */
-function decimal(max: bigint) {
+export function decimal(max: bigint) {
+  const tooBig = `Give at most ${max}.`;
   return z
     .string()
-    .max(Math.max(20, String(max).length))
+    .max(String(max).length, tooBig)
     .regex(/^(?:0|[1-9]\d*)$/, "Give a whole number in decimal digits, without leading zeros.")
     .transform(BigInt)
-    .refine((value) => value <= max, `Give at most ${max}.`);
+    .refine((value) => value <= max, tooBig);
 }
 
 /** A token's id: a u256 in decimal digits. */
@@ -83,8 +84,16 @@ export const vaultId = decimal(MAX_VAULT_ID);
 /** A quantized amount in decimal digits. The core checks its bounds. */
 export const amount = decimal(MAX_AMOUNT);
 
+/** An amount that is not 0. */
+export const positive = amount
+  .refine((units) => units > 0n, "Give at least 1.")
+  .meta({ pattern: "^[1-9]\\d*$" });
+
 /** Seconds since 1970. */
 export const seconds = decimal(MAX_VAULT_ID);
+
+/** Only ranges that all readers of JSON Schema support, so without the hidden characters of Unicode. */
+const VISIBLE = "^[ -~\\u00a0-\\uffff]*$";
 
 /** Text that people can see, of at most `most` characters. */
 export function textUpTo(most: number) {
@@ -92,14 +101,12 @@ export function textUpTo(most: number) {
     .string()
     .min(1, "Give at least one character.")
     .max(most, `Give at most ${most} characters.`)
-    .refine((text) => isVisible(text), `Give text ${NOT_HIDDEN}.`);
+    .refine((text) => isVisible(text), `Give text ${NOT_HIDDEN}.`)
+    .meta({ pattern: VISIBLE });
 }
 
-/**
- * The caller's own name for an object. The pattern has only ranges that all readers of JSON Schema
- * support.
- */
-export const reference = textUpTo(MAX_REFERENCE).meta({ pattern: "^[ -~\\u00a0-\\uffff]*$" });
+/** The caller's own name for an object. */
+export const reference = textUpTo(MAX_REFERENCE);
 
 /** `validium-12`, `zk-rollup-3`. */
 export const batchId = z
@@ -132,10 +139,6 @@ export const mintQuota = z
   .string()
   .regex(/^\d{1,19}$/, "Give a whole number of mints.")
   .transform(BigInt);
-
-export function nameUpTo(most: number) {
-  return z.string().min(1, "Give a name.").max(most, `Give at most ${most} characters.`);
-}
 
 export const createdBetween = {
   createdAfter: instant.optional().describe("Exclusive; RFC 3339 with zone."),

@@ -1,6 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import type { EngineOptions, WaitOptions } from "../../../core/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
+import { isWanted } from "../../../core/tenants/events/webhooks.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import {
@@ -266,6 +267,16 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.webhooks.create(tenant.applicationId, { url: "https://example.com/also" }, wait),
   "webhooks.rotateSecret": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.rotateSecret(tenant.applicationId, webhookId, wait),
+  "webhooks.change": ({ engine, tenant, webhookId }, wait) =>
+    engine.webhooks.change(tenant.applicationId, webhookId, { types: ["mint.accepted"] }, wait),
+  "webhooks.skip": async ({ engine, tenant, webhookId }, wait) => {
+    const { applicationId } = tenant;
+    const webhook = await engine.webhooks.get(applicationId, webhookId);
+    const after = webhook.delivered;
+    const events = await Array.fromAsync(engine.events.stream(applicationId, { after }));
+    const next = events.find(({ type }) => isWanted(webhook, type))?.sequence ?? after;
+    return engine.webhooks.skip(applicationId, webhookId, next, wait);
+  },
   "operator.webhooks.recordDelivered": ({ engine, webhookId }, wait) =>
     engine.operator.webhooks.recordDelivered(webhookId, 1_000, wait),
   "operator.webhooks.recordFailing": ({ engine, webhookId }, wait) =>

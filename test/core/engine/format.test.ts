@@ -23,8 +23,8 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
  */
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
-    version: 10,
-    fingerprint: "c99d582e32451a7556ff2ded299b888e2c5ef5ae43c41950288a346cab2be2cc",
+    version: 11,
+    fingerprint: "808923466f6ba6f99c3dba84ea41a48eb4c8576fab3d64c9d8cbc76cbb9c827d",
   });
 });
 

@@ -49,6 +49,36 @@ describe("webhooks", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
+  it("keep a skipped event and changed types over restarts", async () => {
+    const { engine, tenant, assets, database, clock } = await fixture();
+    const { applicationId } = tenant;
+    const made = await engine.webhooks.create(applicationId, {
+      url: URL,
+      types: ["asset.disabled"],
+    });
+    const { webhookId, delivered } = made.webhook;
+    await engine.assets.disable(applicationId, assets.erc20);
+    await engine.assets.enable(applicationId, assets.erc20);
+    await engine.assets.disable(applicationId, assets.erc20);
+    const skip = (sequence: number) => engine.webhooks.skip(applicationId, webhookId, sequence);
+    await skip(delivered + 1);
+    // The one between is of another type.
+    expect(await refusal(skip(delivered + 2))).toMatchObject({ code: "validation_failed" });
+    await engine.operator.webhooks.recordDisabled(webhookId, "gone");
+    expect(await skip(delivered + 3)).toMatchObject({
+      status: "disabled",
+      delivered: delivered + 3,
+    });
+    await engine.webhooks.change(applicationId, webhookId, { types: ["mint.accepted"] });
+    await engine.close();
+    await using again = await openTest(database, { clock: clock.read });
+    expect(await again.webhooks.get(applicationId, webhookId)).toMatchObject({
+      types: ["mint.accepted"],
+      delivered: delivered + 3,
+    });
+    expect((await again.operator.verify()).problems).toEqual([]);
+  });
+
   it("also sign with the old secret for a day after a rotation", async ({ make }) => {
     const clock = new TestClock();
     const { engine, tenant } = await make({ clock: clock.read });
