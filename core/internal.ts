@@ -40,3 +40,4 @@ export {
 } from "./tenants/delivery/address-policy.ts";
 export { type EventJson, eventJson } from "./tenants/events/event-log.ts";
 export { CHECKSUM_WRONG, checksumHolds, orNull, readSpelling, readUuid } from "./validate.ts";
+export { isSignatureRefused } from "./vaults/activity.ts";

@@ -15,9 +15,10 @@ import { type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own
 import type { Standard } from "../../core/model.ts";
 import type { BatchHeader } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { encodeAttestation } from "../../core/protocol/attestation.ts";
 import { manifestHash } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData, type IssuerConsent } from "../../core/protocol/consent.ts";
+import { compactSignature } from "../../core/protocol/signature.ts";
 import { deployContract } from "../../scripts/deploy/deployer.ts";
 import { registerToken } from "../../scripts/deploy/token.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";

@@ -1,10 +1,10 @@
 import { type Address, bytesToHex, concatHex, keccak256, toHex, zeroAddress } from "viem";
 import { packedHops, provenVaultArguments } from "../../core/l1/arguments.ts";
 import type { ProvenHop, VaultContent } from "../../core/ports.ts";
-import { compactBytes } from "../../core/protocol/attestation.ts";
 import { placeVaults } from "../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { unpackHashes } from "../../core/protocol/hex.ts";
+import { compactBytes } from "../../core/protocol/signature.ts";
 import type { Transfer } from "../../core/protocol/transfer.ts";
 import * as transferring from "../../core/protocol/transfer.ts";
 import {

@@ -1,14 +1,10 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { bytesToHex, hashOf, hexToBytes, packed, wordOf } from "./hex.ts";
+import { bytesToHex, hashOf, packed } from "./hex.ts";
+import { MAX_S, Y_PARITY_BIT } from "./signature.ts";
 
 const COMMITTEE_PREFIX = 0x05;
-/**
- * Half of the order of secp256k1. A signature's s is at most this, so each signature has one form.
- */
-export const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
-const Y_PARITY_BIT = 1n << 255n;
 /** Most members of a committee. The constructor of the contract takes no more beside its code. */
 export const MAX_MEMBERS = 64;
 
@@ -71,36 +67,6 @@ export function encodeAttestation({ threshold, members, signatures }: Attestatio
   return bytesToHex(
     Uint8Array.from([threshold, members.length, ...parts.flatMap((part) => [...part])]),
   );
-}
-
-/**
- * Converts a wallet's signature `r ‖ s ‖ v`, v being 0, 1, 27 or 28, to the EIP-2098 form.
- *
- * @throws MintmarkError `signature_invalid` for another length, another v, or a high s
- */
-export function compactSignature(signature: Hex): { readonly r: Hash; readonly vs: Hash } {
-  const bytes = hexToBytes(signature);
-  const [v = 0] = bytes.subarray(64);
-  const yParity = v >= 27 ? v - 27 : v;
-  const s = bytes.length === 65 ? BigInt(bytesToHex(bytes.subarray(32, 64))) : null;
-  if (s === null || s > MAX_S || (yParity !== 0 && yParity !== 1)) {
-    throw new MintmarkError(
-      "signature_invalid",
-      "expected 65 bytes: r, a low s, and v as 0, 1, 27 or 28",
-    );
-  }
-  const vs = yParity === 1 ? s | Y_PARITY_BIT : s;
-  return { r: bytesToHex(bytes.subarray(0, 32)), vs: wordOf(vs) };
-}
-
-/**
- * Compacts a wallet's signature to 64 bytes `r ‖ vs`, as transfers carry it. A signature of that
- * form stays.
- */
-export function compactBytes(signature: Hex): Hex {
-  if (/^0x[0-9a-fA-F]{128}$/.test(signature)) return signature.toLowerCase() as Hex;
-  const { r, vs } = compactSignature(signature);
-  return `${r}${vs.slice(2)}`;
 }
 
 function requireCommittee(threshold: number, members: readonly Address[]): void {

@@ -1,4 +1,4 @@
-import { recoverTypedDataAddress } from "viem";
+import { hashTypedData } from "viem";
 import { MintmarkError } from "../errors.ts";
 import {
   type Address,
@@ -22,6 +22,7 @@ import {
   writeHex,
 } from "./hex.ts";
 import { treeHeight } from "./merkle.ts";
+import { isSignedBy } from "./signature.ts";
 import { struct, typedData } from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
 
@@ -227,10 +228,7 @@ export async function verifyReceipt(
     if (siblings.length !== treeHeight(count)) return false;
     const root = bytesToHex(foldPath(contentHashes([vault]), index, packHashes(siblings)));
     const signed = receiptTypedData(settlement, { root, count, time });
-    return (
-      (await recoverTypedDataAddress({ ...signed, signature })).toLowerCase() ===
-      signer.toLowerCase()
-    );
+    return await isSignedBy(signer, hashTypedData(signed), signature);
   } catch {
     return false;
   }

@@ -1,6 +1,7 @@
 import { recoverAddress } from "viem";
+import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
-import { MAX_S } from "./attestation.ts";
+import { wordOf } from "./hex.ts";
 
 /**
  * The forms of a signature, wherever one comes in:
@@ -12,48 +13,88 @@ import { MAX_S } from "./attestation.ts";
  * | any, also none | what a wallet contract takes (ERC-1271); nothing when it was told on chain |
  * | any, ending with 6492 16 times | of a wallet that is not deployed yet (ERC-6492): refused |
  */
-const FULL = /^0x[0-9a-f]{128}(?:00|01|1b|1c)$/;
-const COMPACT = /^0x[0-9a-f]{128}$/;
+const ECDSA = /^0x([0-9a-f]{64})([0-9a-f]{64})(00|01|1b|1c)?$/i;
 const UNDEPLOYED = "6492".repeat(16);
+/**
+ * Half of the order of secp256k1. A signature's s is at most this, so each signature has one form.
+ */
+export const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+export const Y_PARITY_BIT = 1n << 255n;
+
+/** What an ECDSA signature says in any of its forms; null for other bytes and a high s. */
+function partsOf(signature: Hex) {
+  const [, r, second, v] = ECDSA.exec(signature) ?? [];
+  if (r === undefined || second === undefined) return null;
+  const word = BigInt(`0x${second}`);
+  const s = v === undefined ? word & ~Y_PARITY_BIT : word;
+  if (s > MAX_S) return null;
+  const isOdd = v === undefined ? word !== s : v === "01" || v.toLowerCase() === "1c";
+  return { r: `0x${r.toLowerCase()}`, s: wordOf(s), yParity: isOdd ? 1 : 0 } as const;
+}
+
+/** Whether the bytes have a form of ECDSA. */
+export function isEcdsa(signature: Hex): boolean {
+  return partsOf(signature) !== null;
+}
+
+/** The account behind an ECDSA signature in any form, in lower case; null for other bytes. */
+export async function signerOf(hash: Hash, signature: Hex): Promise<Address | null> {
+  const parts = partsOf(signature);
+  if (parts === null) return null;
+  const signer = await recoverAddress({ hash, signature: parts }).catch(() => null);
+  return signer === null ? null : (signer.toLowerCase() as Address);
+}
 
 /**
  * An ECDSA signature in the form that L1 takes; null unless it is this account's over the digest.
- * Other bytes mean something to the account's wallet contract alone, so nobody rewrites them.
- * Address and signature are in lower case, and the signature has the smaller `s`.
+ * Other bytes mean something to the account's wallet contract alone, so nobody rewrites them. The
+ * signature has the smaller `s`.
  *
  * @example
  * const taken = (await ecdsaForm(owner, digest, signature)) ?? signature;
  */
 export async function ecdsaForm(account: Address, hash: Hash, signature: Hex): Promise<Hex | null> {
-  const isFull = FULL.test(signature);
-  if (!isFull && !COMPACT.test(signature)) return null;
-  const s = BigInt(`0x${signature.slice(66, 130)}`);
-  if ((isFull ? s : s & ~(1n << 255n)) > MAX_S) return null;
-  const isOdd = isFull ? /(?:01|1c)$/.test(signature) : s >> 255n === 1n;
-  const full = isFull ? (`${signature.slice(0, 130)}${isOdd ? "1c" : "1b"}` as Hex) : null;
-  const signed = full ?? fullOf(signature, s, isOdd);
-  const signer = await recoverAddress({ hash, signature: signed }).catch(() => null);
-  return signer?.toLowerCase() === account ? (full ?? signature) : null;
+  if ((await signerOf(hash, signature)) !== account.toLowerCase()) return null;
+  const given = signature.toLowerCase() as Hex;
+  if (given.length === 130) return given;
+  return `${given.slice(0, 130)}${partsOf(given)?.yParity === 1 ? "1c" : "1b"}` as Hex;
 }
 
-function fullOf(signature: Hex, vs: bigint, isOdd: boolean): Hex {
-  const s = (vs & ~(1n << 255n)).toString(16).padStart(64, "0");
-  return `${signature.slice(0, 66)}${s}${isOdd ? "1c" : "1b"}` as Hex;
-}
-
-/** Whether the signature is of a wallet that somebody has to deploy before L1 can ask it. */
+/**
+ * Whether the signature is of a wallet that somebody has to deploy before L1 can ask it (ERC-6492).
+ *
+ * @example
+ * if (isUndeployed(signature)) throw new Error("Deploy the wallet first.");
+ */
 export function isUndeployed(signature: Hex): boolean {
   return signature.endsWith(UNDEPLOYED);
 }
 
 /**
- * Whether an ECDSA signature is an account's over a digest, in any form. Address and signature are
- * in lower case, and the signature has the smaller `s`.
+ * Whether an ECDSA signature is an account's over a digest, in any form. The signature has the
+ * smaller `s`.
  *
  * @example
  * await isSignedBy(linkAddress, claimDigest(settlement, { link: linkAddress, owner: ownerAddress
  * }), signature);
  */
 export async function isSignedBy(account: Address, hash: Hash, signature: Hex): Promise<boolean> {
-  return (await ecdsaForm(account, hash, signature)) !== null;
+  return (await signerOf(hash, signature)) === account.toLowerCase();
+}
+
+/** An ECDSA signature in the EIP-2098 form. Throws `signature_invalid` for other bytes. */
+export function compactSignature(signature: Hex): { readonly r: Hash; readonly vs: Hash } {
+  const parts = partsOf(signature);
+  if (parts === null) {
+    const forms = "64 bytes, or 65 with v as 0, 1, 27 or 28, and a low s";
+    throw new MintmarkError("signature_invalid", `An ECDSA signature has ${forms}.`);
+  }
+  const { r, s, yParity } = parts;
+  return { r, vs: yParity === 1 ? wordOf(BigInt(s) | Y_PARITY_BIT) : s };
+}
+
+/** Compacts a signature to 64 bytes `r ‖ vs`, as transfers carry it. */
+export function compactBytes(signature: Hex): Hex {
+  const { r, vs } = compactSignature(signature);
+  return `${r}${vs.slice(2)}`;
 }

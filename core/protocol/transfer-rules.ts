@@ -1,7 +1,6 @@
-import { recoverAddress, zeroAddress } from "viem";
+import { zeroAddress } from "viem";
 import type { Address, Hash, Hex, Standard, VaultId } from "../model.ts";
-import { MAX_S } from "./attestation.ts";
-import { wordOf } from "./hex.ts";
+import { signerOf } from "./signature.ts";
 import {
   MAX_SESSION_CHANGE_HOPS,
   MAX_TRANSFER_HOPS,
@@ -129,17 +128,10 @@ export function transferredVault(
  * vs` with a low s. Null for any other signature.
  */
 export async function transferSigner(digest: Hash, signature: Hex): Promise<Address | null> {
-  if (!SIGNATURE.test(signature)) return null;
-  const [r, vs] = [`0x${signature.slice(2, 66)}`, BigInt(`0x${signature.slice(66)}`)] as const;
-  const s = vs & ~PARITY;
-  if (s > MAX_S) return null;
-  const parts = { r, s: wordOf(s), yParity: vs === s ? 0 : 1 } as const;
-  const signer = await recoverAddress({ hash: digest, signature: parts }).catch(() => null);
-  return signer === null ? null : (signer.toLowerCase() as Address);
+  return COMPACT.test(signature) ? signerOf(digest, signature) : null;
 }
 
-const SIGNATURE = /^0x[0-9a-f]{128}$/;
-const PARITY = 1n << 255n;
+const COMPACT = /^0x[0-9a-f]{128}$/;
 
 function authorityFault(
   vault: TransferableVault,

@@ -5,7 +5,7 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hash, type Hex, MODES, type Uuid } from "../model.ts";
-import { compactBytes } from "../protocol/attestation.ts";
+import { compactBytes, isEcdsa } from "../protocol/signature.ts";
 import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
 import {
   isRedemption,
@@ -60,7 +60,10 @@ export async function requestTransfers(
   signal?: AbortSignal,
 ): Promise<TransferListRecord> {
   const list = await askedList(ledger, caller, request);
-  const signature = request.signature === "0x" ? "0x" : compactBytes(request.signature);
+  const isSigned = request.signature !== "0x";
+  if (isSigned && !isEcdsa(request.signature))
+    throw new MintmarkError("signature_invalid", NOT_ECDSA);
+  const signature = isSigned ? compactBytes(request.signature) : "0x";
   const sessionKey = await requireAuthorized(ledger, list, signature);
   const taken = await writer.run(
     taking(ledger, caller, { ...list, signature, sessionKey }),
@@ -70,8 +73,9 @@ export async function requestTransfers(
 }
 
 const NOT_SIGNED =
-  "The signature is not the vaults' owner's over these transfers, nor that of a key with a final session of the owner. " +
-  "It has 65 bytes and a low s.";
+  "The signature is not the vaults' owner's over these transfers, nor that of a key with a final session of the owner.";
+const NOT_ECDSA =
+  "Transfers take an ECDSA signature of 64 or 65 bytes with a low s. A wallet contract approves them on L1 (approveTransfers), and its signature is 0x.";
 const NOT_APPROVED =
   "The vaults' owner has not approved these transfers on L1, or the approval is not final yet.";
 const CANCELLED =

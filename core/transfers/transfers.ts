@@ -1,11 +1,17 @@
+import { hashTypedData } from "viem";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import { readUsers } from "../ledger/user-records.ts";
-import type { Address, Hash, Uuid, VaultId } from "../model.ts";
-import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
+import type { Address, Hash, Hex, Uuid, VaultId } from "../model.ts";
+import {
+  type SessionMessage,
+  sessionTypedData,
+  type Transfer,
+  type TransfersMessage,
+} from "../protocol/transfer.ts";
 import type { TransferSession } from "../protocol/transfer-rules.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
@@ -13,7 +19,12 @@ import { keyOf } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { readActivities } from "../vaults/activity.ts";
-import { requireDeadline, secondsNow, type VaultCaller } from "../vaults/signed-requests.ts";
+import {
+  requireDeadline,
+  secondsNow,
+  signedForm,
+  type VaultCaller,
+} from "../vaults/signed-requests.ts";
 import { readSession } from "./powers.ts";
 import type { Asked, TransferRequest } from "./request.ts";
 import { askedList, MIN_VALIDITY, requestTransfers, requireTransferable } from "./request.ts";
@@ -52,6 +63,14 @@ export function transfersOf(context: EngineContext): Transfers {
       const { finalized = null } = ledger.portals.durable.get(ledger.settlement.chainId) ?? {};
       const isFinal = session.authorizedAt !== 0n && finalized !== null && blockNumber <= finalized;
       return { ...session, isFinal };
+    },
+    signedSession({ owner, ...session }, signature, wait) {
+      const { ledger } = context;
+      const message = { ...session, owner: requireAddress("owner", owner) };
+      const digest = hashTypedData(sessionTypedData(ledger.settlement, message));
+      const { chainId } = ledger.settlement;
+      const signed = { chainId, owner: message.owner, digest, signature };
+      return signedForm(ledger, signed, wait?.signal);
     },
     async get(caller, given) {
       const { ledger } = context;
@@ -155,4 +174,9 @@ export interface Transfers {
   get(caller: Uuid | { readonly owner: Address }, transferId: Uuid | Hash): Promise<TransferList>;
   /** The session of an owner with a key; null when L1 has told of none. */
   session(owner: Address, key: Address): Promise<KeySession | null>;
+  /**
+   * An owner's signature over a session, in the form that L1 takes. Rejects with
+   * `signature_invalid`, and with `l1_failed` when a wallet contract cannot be asked.
+   */
+  signedSession(session: SessionMessage, signature: Hex, wait?: WaitOptions): Promise<Hex>;
 }

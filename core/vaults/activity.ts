@@ -180,6 +180,11 @@ export function putFailed(
   return failed;
 }
 
-export function isPending({ status }: WithdrawalRecord): boolean {
+/** Whether a withdrawal waits although L1 has refused its signature. Its owner can sign anew. */
+export function isSignatureRefused(withdrawal: Pick<Withdrawal, "status" | "failure">): boolean {
+  return isPending(withdrawal) && /\bSignatureInvalid\(/.test(withdrawal.failure ?? "");
+}
+
+export function isPending({ status }: Pick<Withdrawal, "status">): boolean {
   return status === "accepted" || status === "submitted";
 }

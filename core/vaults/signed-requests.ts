@@ -1,6 +1,8 @@
+import { orAborted } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Address, Principal } from "../model.ts";
+import type { Address, Hash, Hex, Principal } from "../model.ts";
+import { ecdsaForm, isUndeployed } from "../protocol/signature.ts";
 
 /**
  * Asks for what an owner has signed of vaults: an application of its own ones, or the owner of any
@@ -27,6 +29,35 @@ export function requireDeadline(ledger: Ledger, deadline: bigint, least: bigint)
 /** The engine's clock, in the seconds of deadlines. */
 export function secondsNow(ledger: Ledger): bigint {
   return BigInt(Math.floor(ledger.journalClock.now() / 1000));
+}
+
+/** What an owner may have signed, for the contract that pays on a chain. */
+export interface OwnersSignature {
+  readonly chainId: bigint;
+  readonly owner: Address;
+  readonly digest: Hash;
+  readonly signature: Hex;
+}
+
+const NOT_DEPLOYED =
+  "The owner's wallet is not deployed, so L1 cannot ask it. Deploy the wallet first, then sign again.";
+
+/**
+ * The signature as L1 takes it. Checks ECDSA here, and anything else with the wallet contract on the
+ * token's chain, if the engine can reach it. Throws `signature_invalid`.
+ */
+export async function signedForm(
+  { verifySignature }: Pick<Ledger, "verifySignature">,
+  { chainId, owner, digest, signature }: OwnersSignature,
+  signal?: AbortSignal,
+): Promise<Hex> {
+  const form = await ecdsaForm(owner, digest, signature);
+  if (form !== null) return form;
+  const verified = verifySignature?.(chainId, owner, digest, signature);
+  if (verified !== undefined && (await orAborted(verified, signal))) return signature;
+  throw isUndeployed(signature)
+    ? new MintmarkError("signature_invalid", NOT_DEPLOYED)
+    : new MintmarkError("signature_invalid");
 }
 
 /** The error that a check throws; null when it passes. */

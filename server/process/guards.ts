@@ -71,7 +71,7 @@ interface Signing<Terms extends object> {
 /** A batch that the operator asks to have signed: its identity, and what the query says of it. */
 type Proposed<Terms> = Terms & { readonly mode: Mode; readonly batchNumber: number };
 
-const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{130})$/;
+const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{128,130})$/;
 
 const text = (form: RegExp, detail?: string) => z.string().regex(form, detail);
 const hex = (form: RegExp, detail?: string) =>

@@ -72,14 +72,15 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
       limit: MESSAGE.limit,
     },
     success: json(200, "What to sign and to send.", sessionPreparation),
-    errors: ["asset_not_found"],
+    errors: ["asset_not_found", "signature_invalid", "l1_failed"],
     async handle({ engine, applicationId, body }) {
       const { ownerAddress: owner, keyAddress: key, until, limit, assetId, signature } = body;
       const asset = assetId === undefined ? null : await engine.assets.get(applicationId, assetId);
       const session = { owner, key, until, limit, assetType: asset?.assetType ?? EVERY_ASSET };
       const { chainId, contract: to } = engine.settlement;
       const typedData = typedDataToWire(sessionTypedData(engine.settlement, session));
-      return { typedData, call: { chainId, to, data: sessionCalldata(session, signature) } };
+      const taken = signature && (await engine.transfers.signedSession(session, signature));
+      return { typedData, call: { chainId, to, data: sessionCalldata(session, taken) } };
     },
   }),
   endpoint(

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import * as core from "../../core/index.ts";
+import { isSignatureRefused } from "../../core/internal.ts";
 import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
 import { type Call, type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
@@ -322,7 +323,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
  * Whether nothing can be accepted for the vault as listed, because this withdrawal of it stands.
  */
 function covers(newest: core.Withdrawal | null | undefined, withdrawnBefore: bigint): boolean {
-  if (!newest || newest.status === "failed") return false;
+  if (!newest || newest.status === "failed" || isSignatureRefused(newest)) return false;
   return (
     newest.status === "accepted" ||
     newest.status === "submitted" ||

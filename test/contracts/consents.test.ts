@@ -11,7 +11,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MODES, type Standard } from "../../core/model.ts";
 import type { AssetId } from "../../core/ports.ts";
-import { compactSignature } from "../../core/protocol/attestation.ts";
+import { compactSignature } from "../../core/protocol/signature.ts";
 import { naiveWords, naiveWordsOf } from "../core/naive/naive-words.ts";
 import type { CommittedBatch, Consentable, Consenting } from "./fixture/batches.ts";
 import {

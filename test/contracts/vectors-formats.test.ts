@@ -19,8 +19,8 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedEntries } from "../../core/l1/arguments.ts";
-import { compactBytes } from "../../core/protocol/attestation.ts";
 import { tokenIdOf } from "../../core/protocol/blob.ts";
+import { compactBytes } from "../../core/protocol/signature.ts";
 import { naiveWords } from "../core/naive/naive-words.ts";
 import { anyHash } from "../core/protocol/arbitrary.ts";
 import { vectors } from "../core/protocol/vectors.ts";

@@ -29,7 +29,8 @@ import type {
   PortalIdentity,
   SealedBatch,
 } from "../../core/ports.ts";
-import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { encodeAttestation } from "../../core/protocol/attestation.ts";
+import { compactSignature } from "../../core/protocol/signature.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import type { NewAsset } from "../../core/tenants/assets.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
@@ -478,7 +479,7 @@ export async function withdrawMany(
 }
 
 /** Seconds; behind everything that the chain's clock is set forward in these tests. */
-function inTwentyDays(): bigint {
+export function inTwentyDays(): bigint {
   return BigInt(Math.floor(Date.now() / 1000) + 20 * 86_400);
 }
 

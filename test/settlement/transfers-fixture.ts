@@ -4,7 +4,7 @@ import { follow } from "../../core/guards/archive/follow.ts";
 import type { BatchSource } from "../../core/guards/archive/sources.ts";
 import type { Mode, TransferList, VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
-import { compactBytes } from "../../core/protocol/attestation.ts";
+import { compactBytes } from "../../core/protocol/signature.ts";
 import { type Transfer, transfersTypedData } from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";

@@ -1,8 +1,9 @@
 import { type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { encodeAttestation } from "../../core/protocol/attestation.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
+import { compactSignature } from "../../core/protocol/signature.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { createChain } from "./fixture.ts";
 

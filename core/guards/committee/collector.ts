@@ -1,9 +1,10 @@
-import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
+import { hashTypedData, type TypedDataDefinition } from "viem";
 import { MintmarkError, messageOf } from "../../errors.ts";
 import type { Address, Hex } from "../../model.ts";
 import type { Committee, HistoryPoint, L1Reader, ProposedBatch } from "../../ports.ts";
 import type { MemberSignature } from "../../protocol/attestation.ts";
-import { committeeHash, compactSignature, encodeAttestation } from "../../protocol/attestation.ts";
+import { committeeHash, encodeAttestation } from "../../protocol/attestation.ts";
+import { compactSignature, isSignedBy } from "../../protocol/signature.ts";
 import {
   type AttestationTerms,
   attestationTypedData,
@@ -171,10 +172,10 @@ export async function collectSignatures<M extends Addressed>(
       reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
     limit.addEventListener("abort", expire, { once: true });
   });
+  const digest = hashTypedData(typedData);
   const signatureOf = async (member: M, memberIndex: number): Promise<MemberSignature> => {
     const signature = await Promise.race([ask(member, limit), expired]);
-    const signer = await recoverTypedDataAddress({ ...typedData, signature });
-    if (signer.toLowerCase() !== member.address)
+    if (!(await isSignedBy(member.address, digest, signature)))
       throw new Error("the signature is not this member's over this message");
     return { memberIndex, ...compactSignature(signature) };
   };

@@ -1,8 +1,9 @@
-import { type LocalAccount, recoverTypedDataAddress, type TypedDataDefinition } from "viem";
+import { hashTypedData, type LocalAccount, type TypedDataDefinition } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { type Address, batchIdOf, type Hex } from "../../model.ts";
 import type { HistoryPoint, ProposedBatch, Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
+import { signerOf } from "../../protocol/signature.ts";
 import { visible } from "../../protocol/text.ts";
 import { transferBatchTypedData } from "../../protocol/transfer.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
@@ -19,7 +20,7 @@ import { readBody } from "../archive/sources.ts";
  * Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets.
  */
 const MAX_ANSWER_BYTES = 256 * 1024;
-const SIGNATURE = /^0x[0-9a-f]{130}$/;
+const SIGNATURE = /^0x(?:[0-9a-f]{2}){0,4096}$/i;
 
 /** Where the service of a member or an issuer is. */
 interface ServiceOptions {
@@ -100,10 +101,10 @@ export abstract class RemoteService<Options extends ServiceOptions = ServiceOpti
   }
 }
 
-/** The `signature` of a response, 65 bytes. The caller checks the signer. */
+/** The `signature` of a response. The caller checks its form and its signer. */
 export function signatureIn({ signature }: Readonly<Record<string, unknown>>): Hex {
   if (typeof signature !== "string" || !SIGNATURE.test(signature)) throw nonsense("no signature");
-  return signature as Hex;
+  return signature.toLowerCase() as Hex;
 }
 
 export function nonsense(what: string): MintmarkError {
@@ -129,7 +130,7 @@ function short(value: unknown): string {
 /** A client of one member, in this process or over its service. */
 export interface MemberClient {
   readonly address: Address;
-  /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or is unreachable. */
+  /** ECDSA in any of its forms; rejects when the member refuses or is unreachable. */
   sign(batch: ProposedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
   /** The number of the first validium batch that the member lacks. */
   nextBatch?(signal: AbortSignal): Promise<number>;
@@ -220,11 +221,7 @@ export async function requestSigner(
   request: TypedDataDefinition,
   signature: Hex,
 ): Promise<Address> {
-  try {
-    return (await recoverTypedDataAddress({ ...request, signature })).toLowerCase() as Address;
-  } catch (error) {
-    throw new MintmarkError("credentials_invalid", "The request's signature cannot be read.", {
-      cause: error,
-    });
-  }
+  const signer = await signerOf(hashTypedData(request), signature);
+  if (signer !== null) return signer;
+  throw new MintmarkError("credentials_invalid", "The request's signature cannot be read.");
 }

@@ -1,4 +1,3 @@
-import { recoverAddress } from "viem";
 import { pause, repeat } from "../../backoff.ts";
 import type { LeftOut } from "../../batches/void-slots.ts";
 import { messageOf } from "../../errors.ts";
@@ -9,6 +8,7 @@ import type { Consent, ConsentAsset, IssuerReader, L1Reader, SealedBatch } from 
 import { manifestHash } from "../../protocol/blob-batch.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { assetsHash, consentDigest } from "../../protocol/consent.ts";
+import { ecdsaForm } from "../../protocol/signature.ts";
 
 /** An issuer's answer about a batch that L1 lacks. */
 export interface ConsentStanding {
@@ -248,11 +248,10 @@ export class Consents {
     const assets = named.filter(({ assetType }) => types.includes(assetType));
     if (assets.length === 0) throw new Error("it consents to none of its assets");
     const hash = consentDigest(l1.settlement, consentOf(batch, assets));
-    const signer = await recoverAddress({ hash, signature }).catch(() => null);
-    const byWallet = signer?.toLowerCase() !== issuer;
-    if (byWallet && !(await l1.walletTakes(issuer, hash, signature)))
+    const form = await ecdsaForm(issuer, hash, signature);
+    if (form === null && !(await l1.walletTakes(issuer, hash, signature)))
       throw new Error("the signature is not the issuer's");
-    return { issuer, assets, signature, byWallet };
+    return { issuer, assets, signature: form ?? signature, byWallet: form === null };
   }
 
   #forget(isOver: (batch: Waiting) => boolean): void {

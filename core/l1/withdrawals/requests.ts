@@ -1,13 +1,12 @@
 import { v7 as uuidv7 } from "uuid";
-import { orAborted } from "../../abort.ts";
 import { argumentError, MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { markRequest } from "../../ledger/marks.ts";
-import type { Address, Hash, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
+import type { Address, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
 import { MODES } from "../../model.ts";
 import type { ListedVault } from "../../ports.ts";
-import { ecdsaForm, isUndeployed } from "../../protocol/signature.ts";
+import { ecdsaForm } from "../../protocol/signature.ts";
 import {
   cancellationId,
   MAX_LISTED_VAULTS,
@@ -24,12 +23,20 @@ import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
 import {
   isPending,
+  isSignatureRefused,
   putActivity,
+  putFailed,
   putWithdrawal,
+  release,
   reserve,
   withdrawalView,
 } from "../../vaults/activity.ts";
-import { faultOf, requireDeadline, type VaultCaller } from "../../vaults/signed-requests.ts";
+import {
+  faultOf,
+  requireDeadline,
+  signedForm,
+  type VaultCaller,
+} from "../../vaults/signed-requests.ts";
 import { batchAt, decodeActivity, ownVaults, placeOf } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 
@@ -84,23 +91,37 @@ export async function requestWithdrawals(
   const key = keyOf.withdrawalList(digest);
   const earlier = decodeList(await ledger.store.get(key));
   if (earlier === undefined) requireDeadline(ledger, deadline, MIN_VALIDITY);
-  const signature =
-    earlier?.signature === given
-      ? given
-      : await signedForm(ledger, chainId, owner, digest, given, signal);
+  // A wallet contract is asked once: it may answer otherwise later.
+  const isKnown = earlier?.signature === given;
+  const signed = { chainId, owner, digest, signature: given };
+  const signature = isKnown
+    ? ((await ecdsaForm(owner, digest, given)) ?? given)
+    : await signedForm(ledger, signed, signal);
   const hasRefused = earlier !== undefined && (await isRefused(ledger, earlier.vaults));
+  const dead = await signatureRefused(ledger, listed);
   const ids = [digest, ...listed.map(({ vaultId }) => cancellationId(vaultId))];
   const cancellations = ids.map((id) => keyOf.cancellation(chainId, owner, id));
   const outcomes = await writer.run<Outcome[]>(
     {
       weight: listed.length,
-      keys: () => [key, ...listed.map(({ vaultId }) => keyOf.activity(vaultId)), ...cancellations],
+      keys: () => [
+        key,
+        ...listed.map(({ vaultId }) => keyOf.activity(vaultId)),
+        ...cancellations,
+        ...dead.map(keyOf.withdrawal),
+      ],
       apply(group, [stored, ...others]) {
         if (!("owner" in caller)) requireKey(ledger, caller);
         const known = decodeList(group.resolve(key, stored));
         const isCancelled = cancellations.map(
           (cancellation, i) => group.resolve(cancellation, others[listed.length + i]) !== undefined,
         );
+        const firstDead = listed.length + cancellations.length;
+        const replaceable = dead
+          .map((id, i) =>
+            decodeWithdrawal(id, group.resolve(keyOf.withdrawal(id), others[firstDead + i])),
+          )
+          .filter(isSignatureRefused);
         // What is wrong with the request as a whole is said of it, unless some of it was accepted
         // before.
         const fault = faultOf(() => {
@@ -114,11 +135,21 @@ export async function requestWithdrawals(
           if (vault === null) return new MintmarkError("vault_not_found");
           if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
           const activity = decodeActivity(group.resolve(keyOf.activity(each.vaultId), others[i]));
+          const replaced = replaceable.filter(({ vaultId }) => vaultId === each.vaultId);
           const ownFault = faultOf(() => {
             if (isCancelled[1 + i]) throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
-            requireAcceptable(ledger, caller, each, vault, activity);
+            requireAcceptable(
+              ledger,
+              caller,
+              each,
+              vault,
+              without(
+                activity,
+                replaced.map(({ withdrawalId }) => withdrawalId),
+              ),
+            );
           });
-          return fault ?? ownFault ?? { vault, activity };
+          return fault ?? ownFault ?? { vault, activity, replaced };
         });
         const [first] = checked;
         if (known === undefined && first instanceof MintmarkError && checked.every(isError))
@@ -130,7 +161,11 @@ export async function requestWithdrawals(
           ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: listed });
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
-          const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, one.activity, {
+          const activity = one.replaced.reduce(
+            (before, known) => replaceWithdrawal(ledger, group, known, before),
+            one.activity,
+          );
+          const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, activity, {
             ...(listed[i] as ListedVault),
             chainId,
             recipient,
@@ -169,6 +204,44 @@ async function isRefused(
   return records.some((record) => isPending(record) && record.failure !== null);
 }
 
+/** The withdrawals of these vaults that wait although L1 has refused their signature. */
+export async function signatureRefused(
+  ledger: Ledger,
+  listed: readonly Pick<ListedVault, "vaultId">[],
+): Promise<Uuid[]> {
+  const activities = await ledger.store.getMany(
+    listed.map(({ vaultId }) => keyOf.activity(vaultId)),
+  );
+  const pending = activities.flatMap((stored) => decodeActivity(stored).pending);
+  const records = await Promise.all(pending.map((id) => readWithdrawal(ledger, id)));
+  return records.filter(isSignatureRefused).map(({ withdrawalId }) => withdrawalId);
+}
+
+/** The activity as if these withdrawals did not wait. */
+export function without(activity: ActivityRecord, ended: readonly Uuid[]): ActivityRecord {
+  return { ...activity, pending: activity.pending.filter((id) => !ended.includes(id)) };
+}
+
+const REPLACED =
+  "L1 refused the signature, and the owner has signed another withdrawal of this vault.";
+
+/** Fails a withdrawal whose signature L1 refuses. Returns the vault's activity afterwards. */
+function replaceWithdrawal(
+  ledger: Ledger,
+  group: Group,
+  known: WithdrawalRecord,
+  activity: ActivityRecord,
+): ActivityRecord {
+  const { withdrawalId } = known;
+  const { time } = ledger.record(group, {
+    kind: "withdrawalFailed",
+    withdrawalId,
+    failure: REPLACED,
+  });
+  putFailed(ledger, group, known, activity, REPLACED, time);
+  return release(activity, known, time);
+}
+
 const CANCELLED_LIST = "The owner has cancelled this list on L1. Sign another one.";
 export const CANCELLED_VAULT =
   "The owner has cancelled on L1 what it signs of this vault. Only the owner itself can withdraw it there.";
@@ -183,7 +256,10 @@ export async function readWithdrawal(
   ledger: Ledger,
   withdrawalId: Uuid,
 ): Promise<WithdrawalRecord> {
-  const stored = await ledger.store.get(keyOf.withdrawal(withdrawalId));
+  return decodeWithdrawal(withdrawalId, await ledger.store.get(keyOf.withdrawal(withdrawalId)));
+}
+
+function decodeWithdrawal(withdrawalId: Uuid, stored: Buffer | undefined): WithdrawalRecord {
   if (stored === undefined)
     throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
   return decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
@@ -252,30 +328,6 @@ export function requireReady(ledger: Ledger, vaultId: VaultId, vault: StoredVaul
     throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
   requireNotVoid(ledger.voids, place);
   requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
-}
-
-const NOT_DEPLOYED =
-  "The owner's wallet is not deployed, so L1 cannot ask it. Deploy the wallet first, then sign again.";
-
-/**
- * The signature as L1 takes it. Checks ECDSA here, and anything else with the wallet contract on the
- * token's chain, if the engine can reach it.
- */
-export async function signedForm(
-  ledger: Ledger,
-  chainId: bigint,
-  owner: Address,
-  digest: Hash,
-  signature: Hex,
-  signal?: AbortSignal,
-): Promise<Hex> {
-  const form = await ecdsaForm(owner, digest, signature);
-  if (form !== null) return form;
-  const verified = ledger.verifySignature?.(chainId, owner, digest, signature);
-  if (verified !== undefined && (await orAborted(verified, signal))) return signature;
-  throw isUndeployed(signature)
-    ? new MintmarkError("signature_invalid", NOT_DEPLOYED)
-    : new MintmarkError("signature_invalid");
 }
 
 /**

@@ -67,6 +67,7 @@ async function prepareWithdrawals(
       asked.map(({ vaultId }) => keyOf.cancellation(chainId, owner, cancellationId(vaultId))),
     ),
   ]);
+  const dead = await requests.signatureRefused(ledger, asked);
   const vaults: ListedVault[] = [];
   const refused: { vaultId: VaultId; error: MintmarkError }[] = [];
   for (const [i, { vaultId, quantity }] of asked.entries()) {
@@ -81,7 +82,7 @@ async function prepareWithdrawals(
       if (listed.quantity < 1n) throw new MintmarkError("amount_out_of_range");
       if (cancelled[i] !== undefined)
         throw new MintmarkError("signature_invalid", requests.CANCELLED_VAULT);
-      requests.requireAcceptable(ledger, caller, listed, vault, activity);
+      requests.requireAcceptable(ledger, caller, listed, vault, requests.without(activity, dead));
       vaults.push(listed);
     });
     if (error !== null) refused.push({ vaultId, error });

@@ -1,8 +1,9 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { errors } from "jose";
-import { type Hex, hashMessage, recoverMessageAddress } from "viem";
+import { type Hex, hashMessage } from "viem";
 import { createSiweMessage, parseSiweMessage } from "viem/siwe";
 import { type Address, type Engine, type L1Reader, MintmarkError } from "../../../core/index.ts";
+import { isSignedBy, isUndeployed } from "../../../core/protocol/index.ts";
 import { ownTokens } from "./access-token.ts";
 
 const CHALLENGE_SECONDS = 5 * 60;
@@ -105,7 +106,9 @@ export class WalletChallenges {
     if (!(await this.#signed(owner, message, signature))) {
       throw new MintmarkError(
         "signature_invalid",
-        `The signature is not by ${owner} over this message.`,
+        isUndeployed(signature)
+          ? "The wallet is not deployed, so nobody can ask it. Deploy it first, then sign again."
+          : `The signature is not by ${owner} over this message.`,
       );
     }
     this.#use(nonce, expiresAt);
@@ -127,9 +130,9 @@ export class WalletChallenges {
   }
 
   async #signed(owner: Address, message: string, signature: Hex): Promise<boolean> {
-    const signer = await recoverMessageAddress({ message, signature }).catch(() => undefined);
-    if (signer?.toLowerCase() === owner) return true;
-    return (await this.#verifySignature?.(owner, hashMessage(message), signature)) ?? false;
+    const digest = hashMessage(message);
+    if (await isSignedBy(owner, digest, signature)) return true;
+    return (await this.#verifySignature?.(owner, digest, signature)) ?? false;
   }
 }
 

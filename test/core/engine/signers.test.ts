@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, it } from "vitest";
 import type { Hash, Hex } from "../../../core/index.ts";
-import { compactBytes } from "../../../core/protocol/attestation.ts";
+import { compactBytes } from "../../../core/protocol/signature.ts";
 import { SignerThread } from "../../../core/protocol/signers/signer-thread.ts";
 import { transferSigner } from "../../../core/protocol/transfer-rules.ts";
 import { refusal } from "./fixture.ts";

@@ -1,6 +1,6 @@
 import type { PrivateKeyAccount } from "viem/accounts";
 import type { Engine, Mode, TransferRequest } from "../../../core/index.ts";
-import { compactBytes } from "../../../core/protocol/attestation.ts";
+import { compactBytes } from "../../../core/protocol/signature.ts";
 import { type Transfer, transfersTypedData } from "../../../core/protocol/transfer.ts";
 import { type Fixture, fixture, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import { committed, HOME } from "./l1-fixture.ts";

@@ -2,7 +2,7 @@ import { numberToHex } from "viem";
 import { describe, expect, it } from "vitest";
 import type { ListedWithdrawal } from "../../../core/index.ts";
 import type { Hash, Hex } from "../../../core/model.ts";
-import { compactSignature } from "../../../core/protocol/attestation.ts";
+import { compactSignature } from "../../../core/protocol/signature.ts";
 import { cancellationId, withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import type { Fixture } from "./fixture.ts";
@@ -409,6 +409,39 @@ describe("the forms of a signature", () => {
     await engine.operator.recordWithdrawalAttempt(id, "SignatureInvalid");
     expect(idsOf(await engine.withdrawals.request(tenant.principal, list))).toEqual([id]);
     expect(await signatures()).toEqual([list.signature]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("that L1 refused keep their owner from no other withdrawal of the vault", async () => {
+    const made = await holdings({ verifySignature: async () => true });
+    const { engine, tenant } = made;
+    await using _ = engine;
+    const list = await signedList(made, [1n, 2n]);
+    const asked = { ...list, signature: "0x1234" } as const;
+    const [first, other] = idsOf(await engine.withdrawals.request(tenant.principal, asked));
+    const prepare = () =>
+      engine.withdrawals.prepare(tenant.principal, { vaults: [{ vaultId: 1n }] });
+    const again = await signedList(made, [1n]);
+    const request = () => engine.withdrawals.request(tenant.principal, again);
+    const pending = { code: "withdrawal_pending" };
+    for (const failure of [null, "TokenRefused(0x12, 0x)"]) {
+      if (failure !== null) await engine.operator.recordWithdrawalAttempt(first ?? "", failure);
+      await expect(prepare()).rejects.toMatchObject(pending);
+      await expect(request()).rejects.toMatchObject(pending);
+    }
+    await engine.operator.recordWithdrawalAttempt(first ?? "", `SignatureInvalid(${hashOf(1)})`);
+    expect((await prepare()).vaults).toMatchObject([{ vaultId: 1n, withdrawnBefore: 0n }]);
+    const [replacing] = idsOf(await request());
+    const statusOf = async (id = "") =>
+      (await engine.withdrawals.get(tenant.applicationId, id)).status;
+    expect(await Promise.all([first, other, replacing].map(statusOf))).toEqual([
+      "failed",
+      "accepted",
+      "accepted",
+    ]);
+    expect(await engine.vaults.get(tenant.applicationId, 1n)).toMatchObject({
+      availableBalance: 0n,
+    });
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

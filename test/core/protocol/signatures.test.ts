@@ -12,11 +12,8 @@ import { hashTypedData } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
 import type { Attestation } from "../../../core/protocol/attestation.ts";
-import {
-  committeeHash,
-  compactSignature,
-  encodeAttestation,
-} from "../../../core/protocol/attestation.ts";
+import { committeeHash, encodeAttestation } from "../../../core/protocol/attestation.ts";
+import { compactSignature } from "../../../core/protocol/signature.ts";
 import {
   cancellationTypedData,
   MAX_LISTED_VAULTS,
@@ -215,7 +212,9 @@ describe("attestations", () => {
     expect(compactSignature(`0x${r}${low}1c`).vs).toBe(`0x80${"22".repeat(31)}`);
     expect(() => compactSignature(`0x${r}${low}1d`)).toThrow(signatureInvalid);
     expect(() => compactSignature(`0x${r}${"ff".repeat(32)}1b`)).toThrow(signatureInvalid);
-    expect(() => compactSignature(`0x${r}${low}`)).toThrow(signatureInvalid);
+    expect(compactSignature(`0x${r}${low}`)).toEqual({ r: `0x${r}`, vs: `0x${low}` });
+    expect(() => compactSignature(`0x${r}7f${"ff".repeat(31)}`)).toThrow(signatureInvalid);
+    expect(() => compactSignature(`0x${r}${low}1b00`)).toThrow(signatureInvalid);
     expect(() => compactSignature("0x")).toThrow(signatureInvalid);
   });
 });

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { type Hex, hashTypedData, keccak256, zeroAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, it } from "vitest";
-import { compactBytes } from "../../../core/protocol/attestation.ts";
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../../../core/protocol/hex.ts";
+import { compactBytes } from "../../../core/protocol/signature.ts";
 import {
   isRedemption,
   sessionEndTypedData,
