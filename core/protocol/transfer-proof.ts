@@ -112,7 +112,12 @@ export function tipIdOf({ vault, hops = [] }: Chain): VaultId {
   return hops.at(-1)?.outId ?? vault.vaultId;
 }
 
-/** The tip's owner, if each record is valid; the zero address when it is redeemed. */
+/**
+ * The tip's owner, if each record is valid; the zero address when it is redeemed.
+ *
+ * @example
+ * const isMine = tipOwnerOf(proof) === owner;
+ */
 export function tipOwnerOf({ vault, hops = [] }: Chain): Address {
   const paid = hops.findLast(({ part }) => part === TransferPart.receiver);
   return (paid?.to ?? vault.owner).toLowerCase() as Address;
