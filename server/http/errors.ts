@@ -354,13 +354,16 @@ function placeOf(pointer: string, { method, params }: FastifyRequest): string {
 }
 
 function classify(error: unknown, request: FastifyRequest) {
-  const isKnown = error instanceof MintmarkError || error instanceof ServerError;
+  const isCore = error instanceof MintmarkError;
+  const isKnown = isCore || error instanceof ServerError;
   const known = isKnown ? error : new ServerError(fastifyCode(error));
   const { code, message, issues } = known;
   const seconds = known instanceof MintmarkError ? RETRY_SECONDS[known.code] : undefined;
   const retry: Readonly<Record<string, string>> =
     seconds === undefined ? {} : { "retry-after": `${seconds}` };
-  const placed = issues.map((issue) => ({ ...issue, pointer: placeOf(issue.pointer, request) }));
+  const placed = isCore
+    ? issues.map((issue) => ({ ...issue, pointer: placeOf(issue.pointer, request) }))
+    : issues;
   const [first] = placed;
   const isGeneral = first !== undefined && message === meaningOf(code);
   return {
