@@ -8,7 +8,7 @@ import {
   ClusterNode,
   type ClusterOptions,
   PostgresJournal,
-} from "../core/lifecycle/cluster/index.ts";
+} from "../core/cluster/index.ts";
 import { PostgresServer } from "../scripts/cluster/postgres.ts";
 import {
   CALLERS,

@@ -10,21 +10,21 @@ export type {
 } from "./batches/proofs.ts";
 export { type Engine, openEngine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "./errors.ts";
-export type { Adopted } from "./l1/adoption/adopted-batches.ts";
-export type { AdoptedBatches } from "./l1/adoption/incoming.ts";
-export type { VaultRefusal } from "./l1/progress/batch-progress.ts";
-export type { Proofs } from "./l1/progress/exit-proofs.ts";
-export type { FollowedPortal } from "./l1/progress/portals.ts";
-export type { PendingOptions, PendingWithdrawal } from "./l1/withdrawals/pending.ts";
+export type { Adopted } from "./adoption/adopted-batches.ts";
+export type { AdoptedBatches } from "./adoption/incoming.ts";
+export type { VaultRefusal } from "./progress/batch-progress.ts";
+export type { Proofs } from "./progress/exit-proofs.ts";
+export type { FollowedPortal } from "./progress/portals.ts";
+export type { PendingOptions, PendingWithdrawal } from "./withdrawals/pending.ts";
 export type {
   ListedWithdrawal,
   WithdrawalListRequest,
-} from "./l1/withdrawals/requests.ts";
+} from "./withdrawals/requests.ts";
 export type {
   PreparedWithdrawals,
   WithdrawalPreparation,
   Withdrawals,
-} from "./l1/withdrawals/withdrawals.ts";
+} from "./withdrawals/withdrawals.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, OrderedPage, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
@@ -33,10 +33,10 @@ export {
   restoreStore,
   type VerifyOptions,
   type VerifyReport,
-} from "./lifecycle/verify/verify.ts";
+} from "./verify/verify.ts";
 export type { Claim, Claims, FoundClaim, NewClaim, TakenClaim } from "./mint/claims.ts";
 export { MAX_NEW_CLAIMS } from "./mint/claims.ts";
-export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./mint/drops/drops.ts";
+export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./drops/drops.ts";
 export type { AcceptedColumns, MintResult, MintTransaction } from "./mint/mint-results.ts";
 export type { MintOptions, Mints } from "./mint/mints.ts";
 export * from "./model.ts";
@@ -62,15 +62,15 @@ export {
   type Attempt,
   type DispatcherOptions,
   WebhookDispatcher,
-} from "./tenants/delivery/dispatcher.ts";
-export type { EventOptions, Events } from "./tenants/events/event-log.ts";
+} from "./webhooks/dispatcher.ts";
+export type { EventOptions, Events } from "./events/event-log.ts";
 export type {
   Deliveries,
   IssuedWebhook,
   NewWebhook,
   Webhook,
   Webhooks,
-} from "./tenants/events/webhooks.ts";
+} from "./webhooks/webhooks.ts";
 export type {
   Collection,
   CollectionChanges,

@@ -19,10 +19,10 @@ export {
   tokenCreationInput,
 } from "./l1/own-token.ts";
 export type { Creation } from "./l1/reader.ts";
-export { dropId, type Minting, type Pace, RequestRefused, runDrop } from "./mint/drops/drop.ts";
-export type { Counts } from "./mint/drops/progress.ts";
-export { DROP_FORMATS, type DropFormat, sentenceOf } from "./mint/drops/rows.ts";
-export { type Survey, surveyOf } from "./mint/drops/windows.ts";
+export { dropId, type Minting, type Pace, RequestRefused, runDrop } from "./drops/drop.ts";
+export type { Counts } from "./drops/progress.ts";
+export { DROP_FORMATS, type DropFormat, sentenceOf } from "./drops/rows.ts";
+export { type Survey, surveyOf } from "./drops/windows.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
 export { parseJson } from "./mint/json.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";
@@ -37,7 +37,7 @@ export {
   ForbiddenAddress,
   type Reach,
   requireReachable,
-} from "./tenants/delivery/address-policy.ts";
-export { type EventJson, eventJson } from "./tenants/events/event-log.ts";
+} from "./webhooks/address-policy.ts";
+export { type EventJson, eventJson } from "./events/event-log.ts";
 export { CHECKSUM_WRONG, checksumHolds, orNull, readSpelling, readUuid } from "./validate.ts";
 export { isSignatureRefused } from "./vaults/activity.ts";

@@ -2,24 +2,24 @@ import type { WaitOptions } from "./abort.ts";
 import type { Batches } from "./batches/batches.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { leaveOut, voidSlots } from "./batches/void-slots.ts";
-import { type AdoptingOptions, adopt } from "./l1/adoption/adopt.ts";
-import type { AdoptedBatches } from "./l1/adoption/incoming.ts";
-import { compareState, recordRefusals, recordSubmitted } from "./l1/progress/batch-progress.ts";
-import type { Proofs } from "./l1/progress/exit-proofs.ts";
-import { recordFinalized, recordReorg } from "./l1/progress/finality.ts";
-import { recordEvents } from "./l1/progress/l1-events.ts";
-import { addMirror, checkpoints, portalOf, portals } from "./l1/progress/portals.ts";
+import { type AdoptingOptions, adopt } from "./adoption/adopt.ts";
+import type { AdoptedBatches } from "./adoption/incoming.ts";
+import { compareState, recordRefusals, recordSubmitted } from "./progress/batch-progress.ts";
+import type { Proofs } from "./progress/exit-proofs.ts";
+import { recordFinalized, recordReorg } from "./progress/finality.ts";
+import { recordEvents } from "./progress/l1-events.ts";
+import { addMirror, checkpoints, portalOf, portals } from "./progress/portals.ts";
 import {
   pendingWithdrawal,
   pendingWithdrawals,
   recordWithdrawalAttempt,
   recordWithdrawalFailed,
   recordWithdrawalSubmitted,
-} from "./l1/withdrawals/pending.ts";
+} from "./withdrawals/pending.ts";
 import type { EngineContext } from "./ledger/context.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { PageOptions } from "./ledger/list.ts";
-import { type VerifyOptions, verifyStore } from "./lifecycle/verify/verify.ts";
+import { type VerifyOptions, verifyStore } from "./verify/verify.ts";
 import { forgetIdempotencyKeys } from "./mint/idempotency.ts";
 import type { Mode, Uuid } from "./model.ts";
 import type { Settlement } from "./ports.ts";
@@ -31,7 +31,7 @@ import {
   type RegisteredFacts,
   setMintingFault,
 } from "./tenants/assets.ts";
-import type { Deliveries } from "./tenants/events/webhooks.ts";
+import type { Deliveries } from "./webhooks/webhooks.ts";
 import { closeTransfers, takeBackTransfers, waitingSince } from "./transfers/close.ts";
 import { faultOfBatch } from "./transfers/judge.ts";
 import { requireMode } from "./validate.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import type { KitChain } from "../core/guards/exit/index.ts";
+import type { KitChain } from "../core/exit/index.ts";
 import {
   type Address,
   type DispatcherOptions,

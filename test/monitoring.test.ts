@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
-import { Archive } from "../core/guards/archive/index.ts";
+import { Archive } from "../core/archive/index.ts";
 import { GuardMetrics, Metrics } from "../server/process/metrics.ts";
 import { createWorld } from "./server/fixture.ts";
 

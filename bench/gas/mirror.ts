@@ -1,5 +1,5 @@
 import { type Address, type Hash, toHex } from "viem";
-import { SourceHistory } from "../../core/guards/mirror/history.ts";
+import { SourceHistory } from "../../core/mirror/history.ts";
 import { MODE_VALUE, provenVaultArguments } from "../../core/l1/arguments.ts";
 import type { L1Event } from "../../core/ports.ts";
 import { batchLeaves, placeVaults, wordBatch } from "../../core/protocol/batch-data.ts";

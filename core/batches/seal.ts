@@ -12,7 +12,7 @@ import { type DerivedBatch, deriveBatch, deriveTransfers } from "../sealing/deri
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import { tellSealed } from "../tenants/events/event-log.ts";
+import { tellSealed } from "../events/event-log.ts";
 import { batchView, committedVaults } from "./batches.ts";
 
 /** Opens the mode's next batch. Returns the one before it, which no mint reaches any more. */

@@ -27,7 +27,7 @@ import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, LeftOutAsset, VoidRun } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { amountOf, type VaultColumns } from "../store/vault-columns.ts";
-import { tell } from "../tenants/events/event-log.ts";
+import { tell } from "../events/event-log.ts";
 import { requireText } from "../validate.ts";
 import { latestWithdrawal, putFailed, readActivity } from "../vaults/activity.ts";
 import { decodeActivity } from "../vaults/vaults.ts";

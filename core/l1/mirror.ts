@@ -1,5 +1,5 @@
-import type { Growth } from "../guards/mirror/history.ts";
-import type { MirrorContract, MirrorReader, MirrorStep } from "../guards/mirror/relay.ts";
+import type { Growth } from "../mirror/history.ts";
+import type { MirrorContract, MirrorReader, MirrorStep } from "../mirror/relay.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
 import type { L1Receipt, L1SendOptions } from "../ports.ts";
 import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";

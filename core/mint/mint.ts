@@ -15,7 +15,7 @@ import { amountOf } from "../store/vault-columns.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/asset-view.ts";
-import { tell } from "../tenants/events/event-log.ts";
+import { tell } from "../events/event-log.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import type { EntryReport, Issues } from "./form.ts";
 import type { ReadMint } from "./reader.ts";

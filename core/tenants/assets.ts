@@ -21,7 +21,7 @@ import {
   requireUuid,
 } from "../validate.ts";
 import { assetView, findAsset, visibleAsset, visibleNumbers } from "./asset-view.ts";
-import { tell } from "./events/event-log.ts";
+import { tell } from "../events/event-log.ts";
 
 /** Most assets that belong to one application, with removed ones: each is kept in memory. */
 const MAX_OWN_ASSETS = 1_000;

@@ -15,7 +15,7 @@ import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord } from "../store/records.ts";
 import { endOf, keyOf, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
-import { tell } from "../tenants/events/event-log.ts";
+import { tell } from "../events/event-log.ts";
 import { requireText } from "../validate.ts";
 import { changeActivity, putActivity, readActivities } from "../vaults/activity.ts";
 import * as stored from "../vaults/stored-lists.ts";

@@ -19,7 +19,7 @@ import {
   encodeChunk,
   type StoredVault,
 } from "../store/vault-columns.ts";
-import { tell } from "../tenants/events/event-log.ts";
+import { tell } from "../events/event-log.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
 import * as lists from "../vaults/stored-lists.ts";
 import { hasSlot, placeOf, readVault, readVaults } from "../vaults/vaults.ts";

@@ -13,7 +13,7 @@ import {
   withdrawalRecord,
 } from "../store/records.ts";
 import { keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
-import { tell } from "../tenants/events/event-log.ts";
+import { tell } from "../events/event-log.ts";
 import { requireUuid } from "../validate.ts";
 import { decodeActivity } from "./vaults.ts";
 

@@ -15,7 +15,7 @@ import {
   transferListRecord,
 } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
-import { tell } from "../tenants/events/event-log.ts";
+import { tell } from "../events/event-log.ts";
 import { decodeActivity, readVaults } from "./vaults.ts";
 
 /** One slot of a list: the units it gives, and who gets them. */

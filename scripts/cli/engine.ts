@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
-import { ClusterStore } from "../../core/lifecycle/cluster/cluster-store.ts";
+import { ClusterStore } from "../../core/cluster/cluster-store.ts";
 import {
   ClusterNode,
   type ClusterOptions,
   type PostgresJournal,
-} from "../../core/lifecycle/cluster/index.ts";
-import { beginJournal } from "../../core/lifecycle/cluster/node.ts";
+} from "../../core/cluster/index.ts";
+import { beginJournal } from "../../core/cluster/node.ts";
 import { openJournal } from "../../server/process/cluster.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { operate } from "../../server/process/operator/operations.ts";

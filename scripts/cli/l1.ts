@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { Level } from "level";
-import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/guards/archive/index.ts";
+import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/index.ts";
 import { LevelLock } from "../../core/store/level-lock.ts";
 import type {
   GuardSettings,

@@ -3,7 +3,7 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { toHex } from "viem";
-import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
+import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
 import { Stack } from "../../core/stack.ts";
 import { answer, createClient, everyEntry, type MintReply } from "../../server/client/index.ts";
 import type { Deployment } from "../deploy/record.ts";

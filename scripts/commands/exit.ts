@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createPublicClient, erc20Abi, http } from "viem";
-import * as exits from "../../core/guards/exit/index.ts";
+import * as exits from "../../core/exit/index.ts";
 import type { Hash } from "../../core/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
 import { exitPageHtml } from "../../server/pages/scripted.ts";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
-import { Archive, rebuild } from "../../core/guards/archive/index.ts";
-import { exportExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
-import { proofOnMirror } from "../../core/guards/mirror/index.ts";
+import { Archive, rebuild } from "../../core/archive/index.ts";
+import { exportExitKit, proveFromL1 } from "../../core/exit/index.ts";
+import { proofOnMirror } from "../../core/mirror/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
 import {
   exitKitSettings,

@@ -1,4 +1,4 @@
-import type { KitChain } from "../../core/guards/exit/index.ts";
+import type { KitChain } from "../../core/exit/index.ts";
 import type { Hash, L1Reader, PortalIdentity } from "../../core/index.ts";
 import type { Finality } from "../../core/l1/index.ts";
 import { within } from "./readiness.ts";

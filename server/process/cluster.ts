@@ -7,7 +7,7 @@ import {
   ClusterNode,
   type ClusterOptions,
   PostgresJournal,
-} from "../../core/lifecycle/cluster/index.ts";
+} from "../../core/cluster/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import { type LogOptions, swept } from "../http/log.ts";

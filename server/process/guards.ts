@@ -2,20 +2,20 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { TypedDataDefinition } from "viem";
 import { z } from "zod";
-import type { Watcher } from "../../core/guards/archive/index.ts";
+import type { Watcher } from "../../core/archive/index.ts";
 import {
   attestationRequestTypedData,
   type CommitteeMember,
   Refusal,
   type RefusalReason,
   requestSigner,
-} from "../../core/guards/committee/index.ts";
+} from "../../core/committee/index.ts";
 import {
   consentRequestTypedData,
   type Issuer,
   type LocalMintRecord,
-} from "../../core/guards/issuer/index.ts";
-import type { AttesterClient } from "../../core/guards/mirror/index.ts";
+} from "../../core/issuer/index.ts";
+import type { AttesterClient } from "../../core/mirror/index.ts";
 import { type Hex, type L1Reader, MintmarkError, type Mode } from "../../core/index.ts";
 import { parseJson } from "../../core/internal.ts";
 import { DEFAULT_RATE_LIMITS, type Quota, TokenBuckets } from "../http/access/rate-limit.ts";

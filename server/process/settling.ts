@@ -4,8 +4,8 @@ import {
   collectAttestations,
   type MemberClient,
   type MemberStanding,
-} from "../../core/guards/committee/index.ts";
-import { RemoteAttester, SourceHistory } from "../../core/guards/mirror/index.ts";
+} from "../../core/committee/index.ts";
+import { RemoteAttester, SourceHistory } from "../../core/mirror/index.ts";
 import { type Address, type Engine, MintmarkError } from "../../core/index.ts";
 import { type connectL1, connectMirror, type FeeOptions } from "../../core/l1/index.ts";
 import {
@@ -14,7 +14,7 @@ import {
   Settler,
   type SettlerOptions,
   type SettlerWork,
-} from "../../core/l1/settlement/index.ts";
+} from "../../core/settlement/index.ts";
 import { chainOf, finalityOf } from "../jobs/chain.ts";
 import { NotReady, type ReadinessCheck, shown, unless, within } from "../jobs/readiness.ts";
 import { ConfigError } from "./settings/config.ts";

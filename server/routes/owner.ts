@@ -6,7 +6,7 @@ import {
   exitKitToJson,
   exportExitKit,
   type KitChain,
-} from "../../core/guards/exit/index.ts";
+} from "../../core/exit/index.ts";
 import { BLOB_SCHEMES, MintmarkError, STANDINGS, STATUSES } from "../../core/index.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";

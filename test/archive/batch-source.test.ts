@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
-import { HttpBatchSource } from "../../core/guards/archive/index.ts";
+import { HttpBatchSource } from "../../core/archive/index.ts";
 import { createWorld, entries } from "../server/fixture.ts";
 
 /** Two answers a second to an address. */

@@ -1,16 +1,16 @@
 import { createWalletClient, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Archive } from "../../core/guards/archive/archive.ts";
-import { deriveBatch } from "../../core/guards/archive/derive.ts";
+import type { Archive } from "../../core/archive/archive.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
 import {
   follow,
   type VoidedDuplicate,
   voidDuplicates,
   Watcher,
   type WatcherOptions,
-} from "../../core/guards/archive/index.ts";
-import { collectAttestations } from "../../core/guards/committee/collector.ts";
-import type { CommitteeMember } from "../../core/guards/committee/member.ts";
+} from "../../core/archive/index.ts";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import type { CommitteeMember } from "../../core/committee/member.ts";
 import type { Address, Mode, VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import type { SealedBatch } from "../../core/ports.ts";

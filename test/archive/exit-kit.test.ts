@@ -1,14 +1,14 @@
 import { custom } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rebuild } from "../../core/guards/archive/index.ts";
-import type { ExitKit } from "../../core/guards/exit/index.ts";
+import { rebuild } from "../../core/archive/index.ts";
+import type { ExitKit } from "../../core/exit/index.ts";
 import {
   exitKitToJson,
   exitWithKit,
   exportExitKit,
   parseExitKit,
   proveFromL1,
-} from "../../core/guards/exit/index.ts";
+} from "../../core/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { exitKitText } from "../../scripts/commands/exit.ts";

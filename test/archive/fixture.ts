@@ -1,7 +1,7 @@
 import { MemoryLevel } from "memory-level";
-import { Archive } from "../../core/guards/archive/archive.ts";
-import type { BatchSource } from "../../core/guards/archive/sources.ts";
-import type { CommitteeMember } from "../../core/guards/committee/member.ts";
+import { Archive } from "../../core/archive/archive.ts";
+import type { BatchSource } from "../../core/archive/sources.ts";
+import type { CommitteeMember } from "../../core/committee/member.ts";
 import type { Database } from "../../core/store/ports.ts";
 import type { World } from "../settlement/fixture.ts";
 

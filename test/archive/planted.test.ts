@@ -1,8 +1,8 @@
 import { type Hex, toHex } from "viem";
 import { afterEach, expect, test } from "vitest";
-import { deriveBatch } from "../../core/guards/archive/derive.ts";
-import { type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
-import { exportExitKit } from "../../core/guards/exit/export.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import { exportExitKit } from "../../core/exit/export.ts";
 import type { VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";

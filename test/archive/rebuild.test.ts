@@ -1,9 +1,9 @@
 import { MemoryLevel } from "memory-level";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Archive } from "../../core/guards/archive/archive.ts";
-import { type RebuildReport, rebuild } from "../../core/guards/archive/follow.ts";
-import { TEXT } from "../../core/guards/archive/keys.ts";
-import type { BatchSource } from "../../core/guards/archive/sources.ts";
+import type { Archive } from "../../core/archive/archive.ts";
+import { type RebuildReport, rebuild } from "../../core/archive/follow.ts";
+import { TEXT } from "../../core/archive/keys.ts";
+import type { BatchSource } from "../../core/archive/sources.ts";
 import type { L1Reader, Mode, VaultId } from "../../core/index.ts";
 import { at, createWorld, type World } from "../settlement/fixture.ts";
 import { chainOf, openArchive, sourceOf } from "./fixture.ts";

@@ -1,7 +1,7 @@
 import { createWalletClient, zeroAddress, zeroHash } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Archive, type InvalidTransfer, rebuild } from "../../core/guards/archive/index.ts";
+import { type Archive, type InvalidTransfer, rebuild } from "../../core/archive/index.ts";
 import type { Address, VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";

@@ -1,8 +1,8 @@
 import { MemoryLevel } from "memory-level";
 import { custom, pad, toHex } from "viem";
 import { afterAll, expect, test } from "vitest";
-import { Archive } from "../../core/guards/archive/archive.ts";
-import { deriveBatch } from "../../core/guards/archive/derive.ts";
+import { Archive } from "../../core/archive/archive.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
 import { readL1 } from "../../core/l1/connect.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { encodeBatchData } from "../../core/protocol/batch-data.ts";

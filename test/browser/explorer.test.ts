@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exitWithKit, parseExitKit } from "../../core/guards/exit/index.ts";
+import { exitWithKit, parseExitKit } from "../../core/exit/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
 import { until } from "../../scripts/demo/until.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";

@@ -15,7 +15,7 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exportExitKit } from "../../core/guards/exit/index.ts";
+import { exportExitKit } from "../../core/exit/index.ts";
 import { readL1 } from "../../core/l1/index.ts";
 import { exitKitText } from "../../scripts/commands/exit.ts";
 import { until } from "../../scripts/demo/until.ts";

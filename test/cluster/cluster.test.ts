@@ -11,8 +11,8 @@ import {
   beginJournal,
   ClusterNode,
   type ClusterOptions,
-} from "../../core/lifecycle/cluster/node.ts";
-import { PostgresJournal } from "../../core/lifecycle/cluster/postgres-journal.ts";
+} from "../../core/cluster/node.ts";
+import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import {

@@ -2,9 +2,9 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { ClusterStore } from "../../core/lifecycle/cluster/cluster-store.ts";
-import type { SharedJournal } from "../../core/lifecycle/cluster/index.ts";
-import { beginJournal } from "../../core/lifecycle/cluster/node.ts";
+import { ClusterStore } from "../../core/cluster/cluster-store.ts";
+import type { SharedJournal } from "../../core/cluster/index.ts";
+import { beginJournal } from "../../core/cluster/node.ts";
 import { LevelStore } from "../../core/store/level-store.ts";
 import { keyOf } from "../../core/store/store-keys.ts";
 import { openTest, SETTLEMENT } from "../core/engine/fixture.ts";

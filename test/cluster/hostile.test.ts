@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
-import { PostgresJournal } from "../../core/lifecycle/cluster/postgres-journal.ts";
+import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
 import { all } from "../core/engine/fixture.ts";
 import { testDatabase } from "./database.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
+import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
 import { freePort } from "../../scripts/sandbox/process.ts";
 import { buildServer } from "../../server/app.ts";
 import type { LogOptions } from "../../server/http/log.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Level } from "level";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
+import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
 import { PREFIX } from "../../core/store/store-keys.ts";
 import { type Minter, minterOf, vaultsOf } from "../../scripts/cluster/world.ts";
 import { freePort } from "../../scripts/sandbox/process.ts";

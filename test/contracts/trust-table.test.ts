@@ -1,6 +1,6 @@
 import { decodeFunctionData, type Hash, hexToBytes, maxUint256, toHex, zeroAddress } from "viem";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { deriveBatch } from "../../core/guards/archive/index.ts";
+import { deriveBatch } from "../../core/archive/index.ts";
 import { MODES, type Mode } from "../../core/model.ts";
 import { manifestPath } from "../../core/protocol/manifest.ts";
 import type { CommittedBatch } from "./fixture/batches.ts";

@@ -10,11 +10,11 @@ import {
   RequestRefused,
   runDrop,
   UnsureOutcome,
-} from "../../core/mint/drops/drop.ts";
-import { Drops } from "../../core/mint/drops/drops.ts";
-import { AnotherDrop } from "../../core/mint/drops/progress.ts";
-import { rowsOf } from "../../core/mint/drops/rows.ts";
-import { surveyOf } from "../../core/mint/drops/windows.ts";
+} from "../../core/drops/drop.ts";
+import { Drops } from "../../core/drops/drops.ts";
+import { AnotherDrop } from "../../core/drops/progress.ts";
+import { rowsOf } from "../../core/drops/rows.ts";
+import { surveyOf } from "../../core/drops/windows.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
 import { EventLoopTurns } from "../../server/http/turns.ts";
 import { paceOf } from "../../server/service.ts";

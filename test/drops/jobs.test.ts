@@ -7,7 +7,7 @@ import { json } from "node:stream/consumers";
 import type { FastifyInstance } from "fastify";
 import { afterAll, describe, expect, test } from "vitest";
 import { Drops, MintmarkError } from "../../core/index.ts";
-import type { ClusterNode } from "../../core/lifecycle/cluster/index.ts";
+import type { ClusterNode } from "../../core/cluster/index.ts";
 import { until } from "../../scripts/demo/until.ts";
 import { buildServer } from "../../server/app.ts";
 import { serveInCluster } from "../../server/process/standby.ts";

@@ -9,8 +9,8 @@ import {
 import type { AddressInfo } from "node:net";
 import { toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { deriveBatch } from "../../core/guards/archive/derive.ts";
-import { attestationRequestTypedData } from "../../core/guards/committee/member-service.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { attestationRequestTypedData } from "../../core/committee/member-service.ts";
 import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createPublicClient, erc20Abi, erc721Abi, http, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { deriveBatch } from "../../core/guards/archive/derive.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
 import type { Standard, Uuid, VaultId } from "../../core/index.ts";
 import { readMirror } from "../../core/l1/index.ts";
 import { encodeBatchData } from "../../core/protocol/batch-data.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { attestationRequestTypedData } from "../../core/guards/committee/member-service.ts";
-import { consentRequestTypedData } from "../../core/guards/issuer/remote-issuer.ts";
+import { attestationRequestTypedData } from "../../core/committee/member-service.ts";
+import { consentRequestTypedData } from "../../core/issuer/remote-issuer.ts";
 import { consentTypedData } from "../../core/protocol/consent.ts";
 import {
   sessionEndTypedData,

@@ -1,8 +1,8 @@
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
-import { beginJournal } from "../../core/lifecycle/cluster/node.ts";
+import { PostgresJournal } from "../../core/cluster/index.ts";
+import { beginJournal } from "../../core/cluster/node.ts";
 import { testDatabase } from "../cluster/database.ts";
 import { SETTLEMENT } from "../core/engine/fixture.ts";
 import { GOLDEN } from "./golden.ts";

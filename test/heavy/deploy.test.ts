@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
+import { PostgresJournal } from "../../core/cluster/index.ts";
 import { freePort } from "../../scripts/sandbox/process.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

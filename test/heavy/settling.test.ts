@@ -1,7 +1,7 @@
 import { toHex } from "viem";
 import { describe, expect, test } from "vitest";
 import type { Mode, Standard, VaultId } from "../../core/index.ts";
-import { Settler } from "../../core/l1/settlement/settler.ts";
+import { Settler } from "../../core/settlement/settler.ts";
 import { at, createWorld, type World } from "../settlement/fixture.ts";
 
 /** Mints so many vaults of one unit for the first user. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Engine, MODES, type Mode, openEngine, type VaultId } from "../../core/index.ts";
-import { adoptFromL1, type Settler } from "../../core/l1/settlement/index.ts";
-import type { MirrorSettler } from "../../core/l1/settlement/mirror-settler.ts";
+import { adoptFromL1, type Settler } from "../../core/settlement/index.ts";
+import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
 import { sourceOf } from "../archive/fixture.ts";
 import { copyOf } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";

@@ -1,9 +1,9 @@
 import { getContractAddress, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Archive } from "../../core/guards/archive/archive.ts";
-import { deriveBatch } from "../../core/guards/archive/derive.ts";
-import { type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
-import { advanceMirror, importBatch, voidOnMirror } from "../../core/guards/mirror/relay.ts";
+import type { Archive } from "../../core/archive/archive.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import { advanceMirror, importBatch, voidOnMirror } from "../../core/mirror/relay.ts";
 import type { Address, VaultId } from "../../core/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { encodeBatchData } from "../../core/protocol/batch-data.ts";

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, expect, test } from "vitest";
-import { advanceMirror, importBatches, RemoteAttester } from "../../core/guards/mirror/index.ts";
+import { advanceMirror, importBatches, RemoteAttester } from "../../core/mirror/index.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { buildMemberServer } from "../../server/process/guards.ts";
 import { at } from "../settlement/fixture.ts";

@@ -1,7 +1,7 @@
 import { erc20Abi, erc721Abi } from "viem";
 import { afterAll, describe, expect, test } from "vitest";
-import { collectSignatures } from "../../core/guards/committee/collector.ts";
-import { advanceMirror, importBatch } from "../../core/guards/mirror/relay.ts";
+import { collectSignatures } from "../../core/committee/collector.ts";
+import { advanceMirror, importBatch } from "../../core/mirror/relay.ts";
 import type { Mode, VaultId } from "../../core/index.ts";
 import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";

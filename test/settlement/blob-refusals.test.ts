@@ -1,10 +1,10 @@
 import { createServer } from "node:http";
 import { createPublicClient, http } from "viem";
 import { expect, test } from "vitest";
-import { CommittedData } from "../../core/guards/archive/committed-data.ts";
+import { CommittedData } from "../../core/archive/committed-data.ts";
 import { cappedFees, capsOf, type Fees, higherFees } from "../../core/l1/fees.ts";
 import { ViemReader } from "../../core/l1/reader.ts";
-import { placeRollupData, type RollupData } from "../../core/l1/settlement/settler.ts";
+import { placeRollupData, type RollupData } from "../../core/settlement/settler.ts";
 
 const GWEI = 10n ** 9n;
 

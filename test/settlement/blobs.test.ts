@@ -1,10 +1,10 @@
 import { custom, erc721Abi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { BatchSource } from "../../core/guards/archive/sources.ts";
-import { exitWithKit, exitWithKits, exportExitKit } from "../../core/guards/exit/index.ts";
+import type { BatchSource } from "../../core/archive/sources.ts";
+import { exitWithKit, exitWithKits, exportExitKit } from "../../core/exit/index.ts";
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
-import { adoptFromL1 } from "../../core/l1/settlement/index.ts";
+import { adoptFromL1 } from "../../core/settlement/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
 import { at, copyOf, createWorld, expectOneHistory, MATURITY, type World } from "./fixture.ts";

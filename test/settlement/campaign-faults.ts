@@ -1,5 +1,5 @@
-import type { MemberClient } from "../../core/guards/committee/member-service.ts";
-import type { AttesterClient } from "../../core/guards/mirror/history.ts";
+import type { MemberClient } from "../../core/committee/member-service.ts";
+import type { AttesterClient } from "../../core/mirror/history.ts";
 import type { Engine } from "../../core/index.ts";
 
 /** A committee of which some do not answer for a while, or answer wrongly. */

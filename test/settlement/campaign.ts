@@ -1,5 +1,5 @@
 import { toHex } from "viem";
-import { SourceHistory } from "../../core/guards/mirror/history.ts";
+import { SourceHistory } from "../../core/mirror/history.ts";
 import { type Engine, MODES, type Standard, type VaultId } from "../../core/index.ts";
 import type { L1Reader } from "../../core/ports.ts";
 import type { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";

@@ -1,5 +1,5 @@
 import { MemoryLevel } from "memory-level";
-import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
+import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
 import type { Hex, L1Reader, SealedBatch } from "../../core/index.ts";
 import type { HistoryPoint, L1State } from "../../core/ports.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";

@@ -1,7 +1,7 @@
 import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Engine, restoreStore } from "../../core/index.ts";
-import { adoptFromL1 } from "../../core/l1/settlement/index.ts";
+import { adoptFromL1 } from "../../core/settlement/index.ts";
 import { LevelJournal } from "../../core/store/level-store.ts";
 import { PREFIX } from "../../core/store/store-keys.ts";
 import type { Operator, Store, World } from "./fixture.ts";

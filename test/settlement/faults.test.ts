@@ -1,7 +1,7 @@
 import { createWalletClient, erc20Abi } from "viem";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { CommitteeMember } from "../../core/guards/committee/member.ts";
-import type { MemberClient } from "../../core/guards/committee/member-service.ts";
+import type { CommitteeMember } from "../../core/committee/member.ts";
+import type { MemberClient } from "../../core/committee/member-service.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { withdrawalBatchArguments } from "../../core/l1/arguments.ts";
 import { at, type Chain, createWorld, type Request, type World } from "./fixture.ts";

@@ -3,12 +3,12 @@ import { MemoryLevel } from "memory-level";
 import type { Hex } from "viem";
 import * as viem from "viem";
 import { expect } from "vitest";
-import { collectAttestations } from "../../core/guards/committee/collector.ts";
-import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
 import {
   attestationTypedData,
   type MemberClient,
-} from "../../core/guards/committee/member-service.ts";
+} from "../../core/committee/member-service.ts";
 import type {
   Engine,
   EngineOptions,
@@ -18,10 +18,10 @@ import type {
   Uuid,
   VaultId,
 } from "../../core/index.ts";
-import { adoptFromL1 } from "../../core/l1/adoption/from-l1.ts";
+import { adoptFromL1 } from "../../core/settlement/from-l1.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1, type L1Options } from "../../core/l1/connect.ts";
-import { Settler, type SettlerOptions } from "../../core/l1/settlement/settler.ts";
+import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
 import type {
   HistoryPoint,
   L1Committer,

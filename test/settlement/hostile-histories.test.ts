@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
-import { collectAttestations } from "../../core/guards/committee/collector.ts";
-import type { CommitteeMember } from "../../core/guards/committee/member.ts";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import type { CommitteeMember } from "../../core/committee/member.ts";
 import type { Hash, SealedBatch } from "../../core/index.ts";
 import { decodeBatch } from "../../core/protocol/batch-data.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";

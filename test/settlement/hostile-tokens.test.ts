@@ -1,7 +1,7 @@
 import { encodeAbiParameters, type Hex, keccak256, pad, toHex } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MintmarkError, type VaultId } from "../../core/index.ts";
-import type { Settler } from "../../core/l1/settlement/index.ts";
+import type { Settler } from "../../core/settlement/index.ts";
 import { at, type Chain, createWorld, type Request, refusing, type World } from "./fixture.ts";
 import { flippingWallets } from "./flipping-wallets.ts";
 

@@ -1,8 +1,8 @@
 import { MemoryLevel } from "memory-level";
 import { createWalletClient, type Hex, toHex } from "viem";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { collectAttestations } from "../../core/guards/committee/collector.ts";
-import { CommitteeMember } from "../../core/guards/committee/member.ts";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import { CommitteeMember } from "../../core/committee/member.ts";
 import type { Engine, Mode } from "../../core/index.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";

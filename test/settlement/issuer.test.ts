@@ -1,13 +1,13 @@
 import { MemoryLevel } from "memory-level";
 import { recoverTypedDataAddress, toHex } from "viem";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Issuer, type IssuerOptions } from "../../core/guards/issuer/issuer.ts";
-import { LocalMintRecord, type RecordedMint } from "../../core/guards/issuer/local-record.ts";
+import { Issuer, type IssuerOptions } from "../../core/issuer/issuer.ts";
+import { LocalMintRecord, type RecordedMint } from "../../core/issuer/local-record.ts";
 import {
   type AssetPolicy,
   MintPolicy,
   type MintRecord,
-} from "../../core/guards/issuer/usage-book.ts";
+} from "../../core/issuer/usage-book.ts";
 import type { Address, Hash, L1Block, L1Event, SealedBatch } from "../../core/index.ts";
 import { BLOB_BYTES, manifestHash } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { Settler } from "../../core/l1/settlement/settler.ts";
+import { Settler } from "../../core/settlement/settler.ts";
 import { createWorld, type World, withdrawMany } from "./fixture.ts";
 
 let world: World;

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectAttestations } from "../../core/guards/committee/collector.ts";
-import type { CommitteeMember } from "../../core/guards/committee/member.ts";
+import { collectAttestations } from "../../core/committee/collector.ts";
+import type { CommitteeMember } from "../../core/committee/member.ts";
 import { type Engine, MODES, type Mode, openEngine } from "../../core/index.ts";
-import { commitSealed } from "../../core/l1/settlement/commit.ts";
-import { Consents } from "../../core/l1/settlement/consents.ts";
-import { RefusedSlots } from "../../core/l1/settlement/refused-slots.ts";
-import { Attempts } from "../../core/l1/settlement/rounds.ts";
-import type { Settler } from "../../core/l1/settlement/settler.ts";
+import { commitSealed } from "../../core/settlement/commit.ts";
+import { Consents } from "../../core/settlement/consents.ts";
+import { RefusedSlots } from "../../core/settlement/refused-slots.ts";
+import { Attempts } from "../../core/settlement/rounds.ts";
+import type { Settler } from "../../core/settlement/settler.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { at, copyOf, createWorld, expectOneHistory, openMembers, type World } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Engine, VaultId } from "../../core/index.ts";
-import { pendingQueue } from "../../core/l1/settlement/withdrawal-sender.ts";
-import type { PendingOptions } from "../../core/l1/withdrawals/pending.ts";
+import { pendingQueue } from "../../core/settlement/withdrawal-sender.ts";
+import type { PendingOptions } from "../../core/withdrawals/pending.ts";
 import { fixture, mintOf, requestOf } from "../core/engine/fixture.ts";
 import { committed, HOME, ownerAddress, withdrawn } from "../core/engine/l1-fixture.ts";
 import { withdrawOne } from "../one-withdrawal.ts";

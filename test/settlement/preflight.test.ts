@@ -2,7 +2,7 @@ import hre from "hardhat";
 import { createWalletClient, type Hex, pad, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Mode, Standard } from "../../core/index.ts";
-import { Preflight } from "../../core/l1/settlement/preflight.ts";
+import { Preflight } from "../../core/settlement/preflight.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";

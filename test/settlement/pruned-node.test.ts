@@ -1,6 +1,6 @@
 import { encodeFunctionData, parseAbi, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import { follow, rebuild } from "../../core/guards/archive/index.ts";
+import { follow, rebuild } from "../../core/archive/index.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { openArchive, sourceOf } from "../archive/fixture.ts";
 import { FaultyNode } from "../faulty-node.ts";

@@ -1,5 +1,5 @@
 import { toHex } from "viem";
-import type { AssetReader } from "../../core/guards/archive/vault-index.ts";
+import type { AssetReader } from "../../core/archive/vault-index.ts";
 import type { Hash, Hex, Kzg, Mode, SealedBatch, Standard } from "../../core/index.ts";
 import type { L1Registration } from "../../core/ports.ts";
 import {

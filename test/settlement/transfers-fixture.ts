@@ -1,7 +1,7 @@
 import type { Address, LocalAccount } from "viem";
-import { deriveBatch } from "../../core/guards/archive/derive.ts";
-import { follow } from "../../core/guards/archive/follow.ts";
-import type { BatchSource } from "../../core/guards/archive/sources.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { follow } from "../../core/archive/follow.ts";
+import type { BatchSource } from "../../core/archive/sources.ts";
 import type { Mode, TransferList, VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { compactBytes } from "../../core/protocol/signature.ts";

@@ -1,10 +1,10 @@
 import { toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { follow } from "../../core/guards/archive/follow.ts";
-import type { Archive } from "../../core/guards/archive/index.ts";
+import { follow } from "../../core/archive/follow.ts";
+import type { Archive } from "../../core/archive/index.ts";
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { adoptFromL1 } from "../../core/l1/adoption/from-l1.ts";
+import { adoptFromL1 } from "../../core/settlement/from-l1.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { sourceOf } from "../archive/fixture.ts";
 import { at, commitUnseen, copyOf, expectOneHistory } from "./fixture.ts";

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { requireWholeKit } from "../../../core/guards/exit/browser.ts";
+import { requireWholeKit } from "../../../core/exit/browser.ts";
 import { counted, grouped, moment, sentenceOf } from "../shared/format.ts";
 import { Button, code, Facts, Failure, Notice, show, useAction } from "../shared/parts.tsx";
 import { amountText } from "../shared/tokens.tsx";

@@ -1,6 +1,6 @@
 import { createClient, custom, erc20Abi } from "viem";
 import { readContract } from "viem/actions";
-import * as exit from "../../../core/guards/exit/browser.ts";
+import * as exit from "../../../core/exit/browser.ts";
 import type { Hash } from "../../../core/index.ts";
 import { connectWallet } from "../../../core/l1/index.ts";
 import type { Provider } from "../shared/wallets.tsx";
@@ -8,7 +8,7 @@ import type { Provider } from "../shared/wallets.tsx";
 // An owner's own withdrawal through its wallet: the part of the pages that needs an Ethereum
 // library.
 
-export { parseExitKit } from "../../../core/guards/exit/browser.ts";
+export { parseExitKit } from "../../../core/exit/browser.ts";
 export type ExitKit = exit.ExitKit;
 
 export type Outcome = Pick<exit.VaultExit, "vaultId" | "txHash" | "refusal">;

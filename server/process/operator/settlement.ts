@@ -1,11 +1,11 @@
 import { isAbsolute } from "node:path";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { BeaconNode, BlobFolder, HttpBatchSource } from "../../../core/guards/archive/index.ts";
-import { RemoteMember } from "../../../core/guards/committee/index.ts";
+import { BeaconNode, BlobFolder, HttpBatchSource } from "../../../core/archive/index.ts";
+import { RemoteMember } from "../../../core/committee/index.ts";
 import { type Asset, type Engine, KzgThread, MintmarkError } from "../../../core/index.ts";
 import { connectL1, readL1, readMirror } from "../../../core/l1/index.ts";
-import { adoptFromL1, rescan } from "../../../core/l1/settlement/index.ts";
+import { adoptFromL1, rescan } from "../../../core/settlement/index.ts";
 import { finalityOf } from "../../jobs/chain.ts";
 import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";

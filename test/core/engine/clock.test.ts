@@ -1,6 +1,6 @@
 import { validate, version } from "uuid";
 import { expect, it, test } from "vitest";
-import { sealingOf } from "../../../core/l1/settlement/settler.ts";
+import { sealingOf } from "../../../core/settlement/settler.ts";
 import { timeUuid } from "../../../core/store/binary.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import { fixture, mintOf, openTest, requestOf, START, TestClock } from "./fixture.ts";

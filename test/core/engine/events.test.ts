@@ -13,7 +13,7 @@ import {
 } from "../../../core/index.ts";
 import { EventHub } from "../../../core/ledger/event-hub.ts";
 import { Followers } from "../../../core/ledger/followers.ts";
-import { Reference } from "../../../core/lifecycle/verify/reference.ts";
+import { Reference } from "../../../core/verify/reference.ts";
 import { readJournal } from "../../../core/store/journal.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";

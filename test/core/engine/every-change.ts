@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import type { EngineOptions, WaitOptions } from "../../../core/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
-import { isWanted } from "../../../core/tenants/events/webhooks.ts";
+import { isWanted } from "../../../core/webhooks/webhooks.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { PostgresJournal } from "../../../core/lifecycle/cluster/index.ts";
+import { PostgresJournal } from "../../../core/cluster/index.ts";
 import {
   type Minter,
   minterOf,

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ClusterNode, PostgresJournal } from "../../../core/lifecycle/cluster/index.ts";
+import { ClusterNode, PostgresJournal } from "../../../core/cluster/index.ts";
 import { PostgresServer } from "../../../scripts/cluster/postgres.ts";
 import {
   all,

@@ -1,0 +1,259 @@
+import { settledBlock } from "../blocks.ts";
+import { BLOB_SCHEMES, type BlobScheme, type Hash } from "../model.ts";
+import type { AssetId, BatchHeader, L1Reader, L1Registration, VaultContent } from "../ports.ts";
+import { tokenIdOf, unpayable } from "../protocol/blob.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
+import type { Database } from "../store/ports.ts";
+import * as keys from "./keys.ts";
+
+/**
+ * A cache of L1's registry, which is permanent. Nothing else is asked: a token may answer with
+ * anything, or never.
+ */
+export class KnownAssets {
+  readonly #l1: AssetReader;
+  readonly #known = new Map<string, L1Registration>();
+
+  constructor(l1: AssetReader) {
+    this.#l1 = l1;
+  }
+
+  /**
+   * Reads unknown assets, many at once: a hostile batch can name another asset in each of its
+   * million vaults. Reads at the settled block, or at `notBefore` if later, so a node that lags
+   * gives an error, not an old answer.
+   */
+  async learn(assets: Iterable<AssetId>, notBefore = 0n): Promise<void> {
+    const asked = assetsIn(assets).filter(
+      ({ chainId, assetType }) => this.known(chainId, assetType) === null,
+    );
+    if (asked.length === 0) return;
+    const final = await settledBlock(this.#l1);
+    const registrations = await this.#l1.registrations(
+      asked,
+      final > notBefore ? final : notBefore,
+    );
+    for (const [i, { chainId, assetType }] of asked.entries()) {
+      const registration = registrations[i] ?? null;
+      if (registration === null) continue;
+      // Blobs of another chain's tokens are all accepted, because only the registry there could
+      // refuse one.
+      const asset = this.#isHere(chainId)
+        ? registration
+        : ({ ...registration, blobScheme: "mintmark" } as const);
+      this.#known.set(keys.assetKey(chainId, assetType), asset);
+    }
+  }
+
+  /** The result of {@link learn}; null while the asset is not registered. */
+  known(chainId: bigint, assetType: Hash): L1Registration | null {
+    return this.#known.get(keys.assetKey(chainId, assetType)) ?? null;
+  }
+
+  /**
+   * The ways to read the asset's blobs. For a token of another chain, only the registry there knows
+   * the right one.
+   */
+  schemes(chainId: bigint, { blobScheme }: L1Registration): readonly BlobScheme[] {
+    return this.#isHere(chainId) ? [blobScheme] : BLOB_SCHEMES;
+  }
+
+  /**
+   * Most base units ever withdrawable, as the token states; null without a bound, or on another
+   * chain.
+   */
+  async cap(chainId: bigint, { standard, token }: L1Registration): Promise<bigint | null> {
+    return standard === "erc20" && this.#isHere(chainId) ? this.#l1.supplyCap(token) : null;
+  }
+
+  #isHere(chainId: bigint): boolean {
+    return chainId === this.#l1.settlement.chainId;
+  }
+}
+
+/** Each asset once. */
+export function assetsIn(assets: Iterable<AssetId>): AssetId[] {
+  const found = new Map<string, AssetId>();
+  for (const { chainId, assetType } of assets)
+    found.set(keys.assetKey(chainId, assetType), { chainId, assetType });
+  return [...found.values()];
+}
+
+/** The part of L1 that reads the registry. */
+export type AssetReader = Pick<
+  L1Reader,
+  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap"
+>;
+
+/** A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another blob. */
+export interface Repeat {
+  readonly vault: VaultContent;
+  readonly asset: L1Registration;
+  /** Scheme by which both ids are compared. */
+  readonly scheme: BlobScheme;
+  /** ERC-721: the other vault's id in decimal; ERC-1155: the blob. */
+  readonly holder: string;
+}
+
+/** The writes that add a batch to the index. */
+export interface IndexEntries {
+  readonly puts: Map<string, string>;
+  readonly repeats: readonly Repeat[];
+}
+
+/** When L1 took a batch. */
+export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bigint };
+
+const CHUNK = 4_096; // Vaults read from the index at once
+
+/**
+ * The index of an archive's vaults reads tokens, owners and minted amounts from these. It writes
+ * nothing.
+ */
+interface Indexed {
+  readonly store: Database;
+  readonly assets: KnownAssets;
+}
+
+/**
+ * The entries of a batch's vaults, in slot order. The first holder of a token stays. A vault that
+ * L1 took before its asset's registration never counts: it holds no token and no part of a cap.
+ *
+ * @param taken - null while L1 has not taken the batch: then a vault counts if its asset is
+ *   registered
+ */
+export async function indexEntries(
+  { store, assets }: Indexed,
+  vaults: readonly VaultContent[],
+  taken: TakenAt | null,
+): Promise<IndexEntries> {
+  await assets.learn(vaults, taken?.blockNumber);
+  const puts = new Map<string, string>();
+  const repeats: Repeat[] = [];
+  const minted = new Map<string, bigint>();
+  for (let start = 0; start < vaults.length; start += CHUNK) {
+    const all = vaults
+      .slice(start, start + CHUNK)
+      .map((vault) => ({ vault, ...takenBy(assets, vault, taken) }));
+    for (const { vault, fault, units, tokens } of all) {
+      if (fault === null) puts.set(keys.ownerKey(vault.owner, vault.vaultId), "");
+      else puts.set(keys.vaultKey("unpayable", vault.vaultId), fault);
+      if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
+      for (const { asset, reading, tokenId } of tokens) {
+        if (asset.standard !== "erc1155") continue;
+        const bound = keys.boundKey(reading, tokenId, unpackVaultId(vault.vaultId));
+        if (!puts.has(bound)) puts.set(bound, vault.blob);
+      }
+    }
+    const tokens = all.flatMap(({ vault, tokens }) => tokens.map((token) => ({ vault, ...token })));
+    const stored = await store.getMany<string, string>(
+      tokens.map(({ key }) => key),
+      keys.TEXT,
+    );
+    for (const [i, { vault, asset, scheme, reading, key }] of tokens.entries()) {
+      const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
+      const holder = puts.get(key) ?? stored[i];
+      if (holder === undefined) puts.set(key, mine);
+      else if (holder !== mine) {
+        if (asset.standard === "erc721")
+          puts.set(keys.duplicateKey(reading, vault.vaultId), holder);
+        repeats.push({ vault, asset, scheme, holder });
+      }
+    }
+  }
+  const lines = [...minted.keys()];
+  const before = await store.getMany<string, string>(lines, keys.TEXT);
+  for (const [i, key] of lines.entries())
+    puts.set(key, ((minted.get(key) ?? 0n) + BigInt(before[i] ?? "0")).toString());
+  return { puts, repeats };
+}
+
+/**
+ * The changes that remove the vaults of a batch that L1 did not take. Tokens of other holders stay.
+ * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's blob, if
+ * there is one. null deletes a key.
+ */
+export async function indexRemovals({ store, assets }: Indexed, vaults: readonly VaultContent[]) {
+  await assets.learn(vaults);
+  const changes = new Map<string, string | null>();
+  /** Tokens by reading, with the vault that held them. */
+  const freed = new Map<string, string>();
+  for (const vault of vaults) {
+    const { vaultId, owner } = vault;
+    changes.set(keys.ownerKey(owner, vaultId), null).set(keys.vaultKey("unpayable", vaultId), null);
+    const { units, tokens } = takenBy(assets, vault, null);
+    if (units) {
+      const before =
+        changes.get(units.key) ?? (await store.get<string, string>(units.key, keys.TEXT)) ?? "0";
+      changes.set(units.key, (BigInt(before) - units.amount).toString());
+    }
+    for (const { asset, reading, tokenId, key } of tokens) {
+      if (asset.standard === "erc1155") {
+        const own = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
+        if (changes.has(own)) continue;
+        changes.set(own, null).set(key, await boundBeside(store, own, reading, tokenId));
+      } else {
+        changes.set(keys.duplicateKey(reading, vaultId), null);
+        const holder = await store.get<string, string>(key, keys.TEXT);
+        if (holder === vaultId.toString()) freed.set(`${reading}/${holder}`, key);
+      }
+    }
+  }
+  const heirs = new Map<string, string>();
+  for await (const [key, holder] of store.iterator<string, string>(keys.within("duplicate/"))) {
+    const held = `${key.slice(key.indexOf("/") + 1, key.lastIndexOf("/"))}/${holder}`;
+    if (!freed.has(held) || changes.has(key)) continue;
+    const heir = heirs.get(held) ?? keys.vaultIdOf(key).toString();
+    changes.set(key, heirs.has(held) ? heir : null);
+    heirs.set(held, heir);
+  }
+  for (const [held, token] of freed) changes.set(token, heirs.get(held) ?? null);
+  return changes;
+}
+
+/** The blob for an ERC-1155 id in a batch other than this key's; null without one. */
+async function boundBeside(
+  store: Database,
+  own: string,
+  reading: string,
+  tokenId: bigint,
+): Promise<string | null> {
+  const others = { ...keys.within(keys.boundPrefix(reading, tokenId)), limit: 2 };
+  for await (const [key, blob] of store.iterator<string, string>(others))
+    if (key !== own) return blob;
+  return null;
+}
+
+/**
+ * A vault that counts takes a token for each way of reading its blob, or base units of an ERC-20.
+ * `fault` is why L1 never pays it, whatever way its blob is read.
+ */
+function takenBy(assets: KnownAssets, vault: VaultContent, taken: TakenAt | null) {
+  const { chainId, assetType, blob } = vault;
+  const asset = assets.known(chainId, assetType);
+  if (asset === null || (taken !== null && taken.sequence < asset.since))
+    return { fault: null, units: null, tokens: [] };
+  const schemes = assets.schemes(chainId, asset);
+  const faults = schemes.map((scheme) => unpayable(vault, asset.standard, scheme));
+  const tokens = schemes.flatMap((scheme, i) => {
+    const tokenId = faults[i] === null ? tokenIdOf(asset.standard, scheme, blob) : null;
+    if (tokenId === null) return [];
+    const reading = keys.readingKey(chainId, assetType, scheme);
+    return [{ asset, scheme, reading, tokenId, key: keys.tokenKey(reading, tokenId) }];
+  });
+  const fault = faults.includes(null) ? null : (faults[0] ?? null);
+  return { fault, units: fault === null ? fungibleUnits(vault, asset) : null, tokens };
+}
+
+/**
+ * Base units that an ERC-20 vault mints, since a token can have several quanta; null for other
+ * standards.
+ */
+function fungibleUnits(
+  { chainId, amount }: VaultContent,
+  { standard, token, quantum }: L1Registration,
+) {
+  return standard === "erc20"
+    ? { key: keys.mintedKey(chainId, token), amount: amount * quantum }
+    : null;
+}

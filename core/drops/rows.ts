@@ -1,0 +1,359 @@
+import { pipeline } from "node:stream/promises";
+import type { CsvError } from "csv-parse";
+import { MintmarkError } from "../errors.ts";
+import { MINT_FORM, USER_FORM } from "../mint/form.ts";
+import { parseJson } from "../mint/json.ts";
+
+/** The formats of a drop's rows. */
+export const DROP_FORMATS = ["csv", "ndjson"] as const;
+export type DropFormat = (typeof DROP_FORMATS)[number];
+
+/** Fields of a row: of a mint's entry and its recipient. */
+const ROW_FIELDS = Object.keys({ ...USER_FORM, ...MINT_FORM });
+
+/**
+ * People type CSV files, so their columns are called as on the command line: `amount` counts whole
+ * tokens.
+ */
+const CSV_FIELDS: Readonly<Record<string, string>> = { amount: "amountDecimal", units: "amount" };
+const CSV_COLUMNS = ROW_FIELDS.map((field) => columnOf("csv", field));
+
+/** The name that the file's author uses for a field. */
+export function columnOf(format: DropFormat, field: string): string {
+  const named = Object.entries(CSV_FIELDS).find(([, value]) => value === field);
+  return format === "csv" && named !== undefined ? named[0] : field;
+}
+
+/**
+ * Columns of a CSV file that are fields of a row's metadata; `attribute:Colour` is one of its
+ * attributes, and `number:Level` is one that is a number.
+ */
+const METADATA_COLUMNS: readonly string[] = [
+  "name",
+  "description",
+  "image",
+  "external_url",
+  "animation_url",
+];
+const ATTRIBUTE = "attribute:";
+const NUMBER = "number:";
+/** Begins the name of a column whose cell of the header is empty. */
+const UNNAMED = "\0";
+
+export interface Row {
+  /** Its line in the file, from 1. A CSV file's header is line 1. */
+  readonly row: number;
+  /** Approximate bytes in a request. */
+  readonly bytes: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A place in a drop that cannot be minted. */
+export interface RowError {
+  /** Its line; 0 for the whole drop. */
+  readonly row: number;
+  /** Empty for the whole row. */
+  readonly field: string;
+  readonly code: string;
+  readonly detail: string;
+}
+
+/** The fault of a field, in a sentence that names it. */
+export function sentenceOf({ field, detail }: Pick<RowError, "field" | "detail">): string {
+  return field === "" || detail.startsWith(field) ? detail : `${field} ${detail}`;
+}
+
+/** The rows are unreadable from here on. */
+export class UnreadableRow extends Error {
+  override readonly name = "UnreadableRow";
+  readonly row: number;
+
+  constructor(row: number, detail: string) {
+    super(detail);
+    this.row = row;
+  }
+}
+
+/** Longest line, in bytes. The longest blob takes a hundredth of it. */
+const MAX_ROW_BYTES = 64 * 1024;
+const TOO_LONG = `the row has more than ${MAX_ROW_BYTES} bytes`;
+/** Stands for bytes that are no text. */
+const UNREADABLE = "\ufffd";
+const NOT_UTF8 = "has bytes that are not UTF-8; save the file as CSV in UTF-8";
+
+/** Resolves when the event loop has served others. */
+export type Turn = () => Promise<void>;
+
+/** So many lines or bytes take some milliseconds to read, also where each byte ends a field. */
+const LINES_A_TURN = 256;
+const BYTES_A_TURN = 4 * 1024;
+
+/**
+ * The rows of a file, in order. Throws `UnreadableRow`.
+ *
+ * @param turn - awaited after every few hundred rows
+ */
+export function rowsOf(
+  source: AsyncIterable<Uint8Array>,
+  format: DropFormat,
+  turn: Turn = async () => {},
+): AsyncGenerator<Row> {
+  const pieces = inTurns(source, turn);
+  return format === "csv" ? csvRows(pieces) : ndjsonRows(pieces);
+}
+
+async function* inTurns(source: AsyncIterable<Uint8Array>, turn: Turn): AsyncGenerator<Uint8Array> {
+  for await (const piece of source)
+    for (let start = 0; start < piece.length; ) {
+      const slice = piece.subarray(start, start + BYTES_A_TURN);
+      const end = endOfLine(slice, LINES_A_TURN);
+      yield slice.subarray(0, end);
+      start += end;
+      await turn();
+    }
+}
+
+/** Where the line of this number ends; the end of the text when it has fewer. */
+function endOfLine(text: Uint8Array, line: number): number {
+  let end = 0;
+  for (let i = 0; i < line; i++) {
+    const found = text.indexOf(NEWLINE, end);
+    if (found === -1) return text.length;
+    end = found + 1;
+  }
+  return end;
+}
+
+/** With more in its buffer, the parser would read several pieces without a turn. */
+const ONE_PIECE = { writableHighWaterMark: 1 };
+
+async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
+  // Loaded only for a CSV file, so other commands start without it.
+  const { parse, CsvError } = await import("csv-parse");
+  const parser = parse({
+    bom: true,
+    columns: (names: string[]) => columnsOf(names),
+    info: true,
+    max_record_size: MAX_ROW_BYTES,
+    record_delimiter: ["\r\n", "\n"],
+    skip_empty_lines: true,
+    // Spreadsheets save rows that once had a value.
+    skip_records_with_empty_values: true,
+    trim: true,
+    ...ONE_PIECE,
+  });
+  const cut: { at?: UnreadableRow } = {};
+  const short = shortLines(source, (row) => {
+    cut.at = new UnreadableRow(row, TOO_LONG);
+  });
+  // The parser also reports a failure of the file, where its records are read.
+  const feeding = pipeline(short, parser).catch(() => {});
+  try {
+    for await (const { record, info } of parser as AsyncIterable<CsvRecord>)
+      yield csvRow(record, info.lines);
+  } catch (error) {
+    const fault = error instanceof CsvError ? unreadable(error) : error;
+    // A row that was cut can break the parser, which is no fault of the file.
+    if (cut.at === undefined || !(fault instanceof UnreadableRow) || fault.row < cut.at.row)
+      throw fault;
+  } finally {
+    parser.destroy();
+    await feeding;
+  }
+  if (cut.at !== undefined) throw cut.at;
+}
+
+/**
+ * Passes pieces on, up to a long line. The parser's own limit counts no empty fields: a line of
+ * commas would fill the memory. It ends there, instead of failing, so that the parser still tells
+ * of the rows before.
+ */
+async function* shortLines(
+  source: AsyncIterable<Uint8Array>,
+  onLong: (line: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let line = 1;
+  let length = 0;
+  let isFirst = true;
+  for await (const piece of source) {
+    // The parser would call its quotes wrong.
+    if (isFirst && /^\ufeff?\s*[[{]/.test(Buffer.from(piece).toString()))
+      throw new UnreadableRow(1, "the file is JSON; send one object a line as NDJSON");
+    isFirst = false;
+    for (let start = 0; start < piece.length; ) {
+      const found = piece.indexOf(NEWLINE, start);
+      const end = found === -1 ? piece.length : found;
+      length += end - start;
+      if (length > MAX_ROW_BYTES) {
+        onLong(line);
+        yield piece.subarray(0, start);
+        return;
+      }
+      if (found !== -1) {
+        line++;
+        length = 0;
+      }
+      start = end + 1;
+    }
+    yield piece;
+  }
+}
+
+interface CsvRecord {
+  readonly record: Readonly<Record<string, string>>;
+  readonly info: { readonly lines: number };
+}
+
+function columnsOf(names: readonly string[]): string[] {
+  const known: readonly string[] = [...CSV_COLUMNS, ...METADATA_COLUMNS];
+  const [first = ""] = names;
+  if (names.some((name) => name.includes(UNREADABLE)))
+    throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
+  for (const [form, detail] of OTHER_FORMS)
+    if (form.test(first)) throw new UnreadableRow(1, detail);
+  const unknown = names.find(
+    (name) =>
+      name !== "" &&
+      !known.includes(name) &&
+      !name.startsWith(ATTRIBUTE) &&
+      !name.startsWith(NUMBER),
+  );
+  if (unknown !== undefined) {
+    const columns = [...known, `${ATTRIBUTE}…`, `${NUMBER}…`].join(", ");
+    const detail = `the header names ${JSON.stringify(unknown.slice(0, 64))}; the columns are ${columns}`;
+    throw new UnreadableRow(1, detail);
+  }
+  const named = names.filter((name) => name !== "");
+  if (new Set(named).size < named.length)
+    throw new UnreadableRow(1, "the header names a column twice");
+  return names.map((name, i) => (name === "" ? `${UNNAMED}${i + 1}` : name));
+}
+
+/** The first cell of a header can show that the file has another form. */
+const OTHER_FORMS = [
+  [/^sep=/i, "the first line names the separator; remove the line, and separate columns by commas"],
+  [/;/, "the columns are separated by semicolons; separate them by commas"],
+  [/\t/, "the columns are separated by tabs; separate them by commas"],
+  [/\r/, "the lines end with CR alone; end them with LF or CR LF"],
+] as const;
+
+function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
+  const fields: Record<string, unknown> = {};
+  const metadata: Record<string, unknown> = {};
+  const attributes: object[] = [];
+  let bytes = 0;
+  for (const [name, text] of Object.entries(record)) {
+    if (text === "") continue;
+    if (text.includes(UNREADABLE)) throw new UnreadableRow(row, `${name} ${NOT_UTF8}`);
+    if (name.startsWith(UNNAMED))
+      throw new UnreadableRow(
+        row,
+        `column ${name.slice(UNNAMED.length)} has a value, and no name in the header`,
+      );
+    bytes += name.length + text.length + 6;
+    if (name === "metadata")
+      fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
+    else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
+    else if (name.startsWith(ATTRIBUTE))
+      attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
+    else if (name.startsWith(NUMBER))
+      attributes.push({
+        trait_type: name.slice(NUMBER.length),
+        value: readNumber(text, row, name),
+      });
+    else
+      fields[CSV_FIELDS[name] ?? name] =
+        name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
+  }
+  const named = { ...metadata, ...(attributes.length > 0 && { attributes }) };
+  if (Object.keys(named).length > 0)
+    fields.metadata = { ...(fields.metadata as object | undefined), ...named };
+  return { row, bytes, fields };
+}
+
+const QUOTE_WITHIN = "a quote stands within a field; double it, and quote the whole field";
+/** The parser's codes in words for the file's author. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  CSV_RECORD_INCONSISTENT_COLUMNS: "the row has more or fewer fields than the header",
+  CSV_MAX_RECORD_SIZE: TOO_LONG,
+  CSV_QUOTE_NOT_CLOSED: "a quoted field does not end",
+  CSV_INVALID_CLOSING_QUOTE: QUOTE_WITHIN,
+  INVALID_OPENING_QUOTE: QUOTE_WITHIN,
+};
+
+function unreadable({ code, message, lines }: CsvError): UnreadableRow {
+  return new UnreadableRow(typeof lines === "number" ? lines : 1, MEANINGS[code] ?? message);
+}
+
+async function* ndjsonRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
+  let rest: Uint8Array = new Uint8Array();
+  let row = 0;
+  for await (const chunk of source) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+      row++;
+      const read = ndjsonRow(bytes.subarray(start, end), row);
+      if (read !== null) yield read;
+      start = end + 1;
+    }
+    rest = bytes.subarray(start);
+    if (rest.length > MAX_ROW_BYTES) throw new UnreadableRow(row + 1, TOO_LONG);
+  }
+  const last = ndjsonRow(rest, row + 1);
+  if (last !== null) yield last;
+}
+
+const NEWLINE = 0x0a;
+
+const BOM = Buffer.from("\ufeff");
+const ARRAY =
+  "the file is a JSON array; write one object a line, without brackets and commas between";
+
+/** null for an empty line. */
+function ndjsonRow(whole: Uint8Array, row: number): Row | null {
+  const line = row === 1 && BOM.equals(whole.subarray(0, 3)) ? whole.subarray(3) : whole;
+  if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, TOO_LONG);
+  if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
+  const isArray = row === 1 && /^\s*\[/.test(Buffer.from(line.subarray(0, 64)).toString());
+  const fields = readObject(line, row, isArray ? ARRAY : "the line is not a JSON object");
+  const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.includes(name));
+  if (unknown !== undefined) {
+    const detail = `the field ${JSON.stringify(unknown.slice(0, 64))} is unknown; the fields are ${ROW_FIELDS.join(", ")}`;
+    throw new UnreadableRow(row, detail);
+  }
+  return { row, bytes: line.length, fields };
+}
+
+/** Refuses what JSON would not hold exactly. */
+function readNumber(text: string, row: number, name: string): number {
+  const otherwise = `${name} is not a number that JSON holds exactly, such as 12 or 0.5`;
+  try {
+    const value = parseJson(Buffer.from(text));
+    if (typeof value === "number") return value;
+  } catch (error) {
+    if (!(error instanceof MintmarkError)) throw error;
+  }
+  throw new UnreadableRow(row, otherwise);
+}
+
+/** @param otherwise - the fault of text that is no JSON object */
+function readObject(
+  text: Uint8Array,
+  row: number,
+  otherwise: string,
+): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+  } catch (error) {
+    if (!(error instanceof MintmarkError)) throw error;
+    const [first] = error.issues;
+    throw new UnreadableRow(
+      row,
+      first === undefined ? otherwise : `${first.pointer.slice(1)}: ${first.detail}`,
+    );
+  }
+  throw new UnreadableRow(row, otherwise);
+}

@@ -1,0 +1,242 @@
+import { argumentError, MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { EngineEvents, EventHub } from "../ledger/event-hub.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { readUsers } from "../ledger/user-records.ts";
+import {
+  type ApplicationEvent,
+  batchIdOf,
+  type EventData,
+  type EventType,
+  type Uuid,
+} from "../model.ts";
+import type { BatchEventType, StoredEvent } from "../store/event-record.ts";
+import { decodeEvent, encodeEvent } from "../store/event-record.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord, encodeRecord } from "../store/layout.ts";
+import { type BatchRecord, batchApplicationsRecord } from "../store/records.ts";
+import { keyOf } from "../store/store-keys.ts";
+import type { VaultColumns } from "../store/vault-columns.ts";
+
+/** Events read from disk at once: the memory held for a reader that stops reading. */
+const PAGE = 128;
+
+/**
+ * Adds an event for an application, in the same write as its cause. Only fields of its type are
+ * stored.
+ */
+export function tell(
+  ledger: Ledger,
+  group: Group,
+  applicationIndex: number,
+  time: number,
+  event: StoredEvent,
+): void {
+  const application = ledger.applications.change(group, applicationIndex);
+  application.eventCount += 1;
+  group.put(
+    keyOf.applicationEvent(applicationIndex, application.eventCount),
+    encodeEvent(time, event),
+  );
+}
+
+/** Records which applications have vaults in a sealed batch, and adds an event for each. */
+export function tellSealed(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  { holders }: VaultColumns,
+  time: number,
+) {
+  const applications = [
+    ...new Set([...holders.values()].map(({ applicationIndex }) => applicationIndex)),
+  ];
+  applications.sort((a, b) => a - b);
+  const record = encodeRecord(batchApplicationsRecord, applications);
+  group.put(keyOf.batchApplications(batch.mode, batch.batchNumber), record);
+  for (const index of applications)
+    tell(ledger, group, index, time, batchEvent("batch.sealed", batch));
+}
+
+/** Adds an event about a sealed batch for each of its applications. */
+export async function tellBatch(
+  ledger: Ledger,
+  group: Group,
+  type: BatchEventType,
+  batch: BatchRecord,
+  time: number,
+) {
+  const name = `The applications of ${batchIdOf(batch.mode, batch.batchNumber)}`;
+  const record = await ledger.store.get(keyOf.batchApplications(batch.mode, batch.batchNumber));
+  if (record === undefined) throw new MintmarkError("store_corrupt", `${name} are missing.`);
+  for (const index of decodeRecord(batchApplicationsRecord, record, name))
+    tell(ledger, group, index, time, batchEvent(type, batch));
+}
+
+function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
+  const { batchRoot } = batch;
+  if (batchRoot === null) throw new Error("an event of a batch that is not sealed");
+  return { type, ...batch, batchRoot };
+}
+
+/**
+ * An application's durable events in order. They are read one page at a time, so a slow reader
+ * holds no more.
+ */
+export async function* events(
+  ledger: Ledger,
+  applicationIndex: number,
+  after: number,
+  follow: boolean,
+  end: AbortSignal,
+) {
+  for (let known = after; ; ) {
+    end.throwIfAborted();
+    const newest = ledger.applications.durable.get(applicationIndex)?.eventCount ?? 0;
+    if (known < newest) {
+      for (const event of await sharedEvents(
+        ledger,
+        applicationIndex,
+        known + 1,
+        Math.min(newest, known + PAGE),
+      )) {
+        end.throwIfAborted();
+        yield event;
+        known = event.sequence;
+      }
+    } else if (follow) await ledger.followers.next(applicationIndex, end);
+    else return;
+  }
+}
+
+/** Reads in progress, by application and sequences, for each ledger. */
+const reading = new WeakMap<Ledger, Map<string, Promise<readonly ApplicationEvent[]>>>();
+
+/** The events from `first` to `last`, both included. Concurrent readers share one read. */
+function sharedEvents(ledger: Ledger, application: number, first: number, last: number) {
+  const reads = reading.get(ledger) ?? new Map<string, Promise<readonly ApplicationEvent[]>>();
+  reading.set(ledger, reads);
+  const name = `${application} ${first} ${last}`;
+  const known = reads.get(name);
+  if (known !== undefined) return known;
+  const read = readEvents(ledger, application, first, last).finally(() => reads.delete(name));
+  reads.set(name, read);
+  return read;
+}
+
+async function readEvents(ledger: Ledger, application: number, first: number, last: number) {
+  const keys = Array.from({ length: last - first + 1 }, (_, i) =>
+    keyOf.applicationEvent(application, first + i),
+  );
+  const records = await ledger.store.getMany(keys);
+  const stored = records.map((record, i) => {
+    const name = `Event ${first + i} of application ${application}`;
+    if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
+    return { sequence: first + i, ...decodeEvent(record, name) };
+  });
+  const users = [
+    ...new Set(stored.flatMap(({ event }) => ("userIndex" in event ? [event.userIndex] : []))),
+  ];
+  const found = await readUsers(ledger, application, users);
+  const userIds = new Map(users.map((index, i) => [index, found[i]?.userId ?? ""]));
+  return stored.map(({ sequence, time: createdAt, event }) => {
+    return {
+      sequence,
+      type: event.type,
+      createdAt,
+      data: dataOf(event, userIds),
+    } as ApplicationEvent;
+  });
+}
+
+/** The event's data in the API's terms. */
+function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): ApplicationEvent["data"] {
+  if ("batchNumber" in event) {
+    const { type: _, mode, batchNumber, ...data } = event;
+    return { batchId: batchIdOf(mode, batchNumber), dataAvailabilityMode: mode, ...data };
+  }
+  const { type: _, ...data } = event;
+  if (!("userIndex" in data)) return data;
+  // The name replaces the index in its place: deliveries have the fields in this order for ever.
+  const fields = Object.entries(data).map(([name, value]) =>
+    name === "userIndex" ? ["userId", userIds.get(data.userIndex) ?? ""] : [name, value],
+  );
+  return Object.fromEntries(fields) as ApplicationEvent["data"];
+}
+
+/** Options of {@link Events.stream}. */
+export interface EventOptions {
+  /** The sequence of the last known event; default 0, which starts with the first event. */
+  readonly after?: number;
+  /** Waits for future events instead of ending after the newest. Default false. */
+  readonly follow?: boolean;
+  /** Ends the iteration, which rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export function eventsOf(context: EngineContext, hub: EventHub): Events {
+  return {
+    stream(applicationId, { after = 0, follow = false, signal } = {}) {
+      const { ledger } = context;
+      const { applicationIndex, eventCount } = ledger.application(applicationId);
+      if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
+        const rule = `must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
+        throw argumentError("after", rule);
+      }
+      const { ended } = ledger.writer;
+      const end = signal === undefined ? ended : AbortSignal.any([signal, ended]);
+      return events(ledger, applicationIndex, after, follow, end);
+    },
+    on: (type, listener) => hub.on(type, listener),
+  };
+}
+
+/**
+ * The events of applications and of the process.
+ *
+ * @example
+ * for await (const event of engine.events.stream(applicationId, { after: 41, follow: true }))
+ * handle(event);
+ */
+export interface Events {
+  /**
+   * An application's events, in order, without gap or duplicate, also across restarts. Throws
+   * `application_not_found`, and `validation_failed` for an `after` beyond the newest event. The
+   * iteration rejects with `engine_closed`, `store_failed`, `store_corrupt` or the signal's reason.
+   * Only `signal` or closing ends a waiting `follow`.
+   */
+  stream(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
+  /**
+   * Calls `listener` after each durable event of the type; returns the unsubscribe function. An
+   * error of a listener does not reach the engine. It becomes an unhandled rejection, which ends
+   * the Node process by default.
+   */
+  on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
+}
+
+type Json<T> = {
+  readonly [K in keyof T]: T[K] extends bigint | null ? Exclude<T[K], bigint> | string : T[K];
+};
+
+/**
+ * An event as streams, pages and webhooks write it: whole numbers in decimal digits, its time in
+ * RFC 3339.
+ */
+export type EventJson = {
+  readonly [T in EventType]: {
+    readonly sequence: number;
+    readonly type: T;
+    readonly createdAt: string;
+    readonly data: Json<EventData[T]>;
+  };
+}[EventType];
+
+/** An event as JSON. */
+export function eventJson({ sequence, type, createdAt, data }: ApplicationEvent): EventJson {
+  const fields = Object.entries(data).map(([name, value]) => [
+    name,
+    typeof value === "bigint" ? `${value}` : value,
+  ]);
+  const time = new Date(createdAt).toISOString();
+  return { sequence, type, createdAt: time, data: Object.fromEntries(fields) } as EventJson;
+}

@@ -1,0 +1,421 @@
+import { severalAtOnce } from "../at-once.ts";
+import { pause } from "../backoff.ts";
+import { settledBlock } from "../blocks.ts";
+import { messageOf } from "../errors.ts";
+import { type Asset, MODES, type Mode, type Uuid } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
+import type {
+  Clock,
+  L1Reader,
+  L1Registration,
+  L1Tokens,
+  SealedBatch,
+  TokenMint,
+} from "../ports.ts";
+import { slotsOf, type VaultEntry } from "../protocol/batch-data.ts";
+import { MAX_FOREIGN_IDS, tokenIdOf } from "../protocol/blob.ts";
+import { wordsIn } from "../protocol/blob-batch.ts";
+import { countOf } from "../protocol/commitment.ts";
+import { isTransferData } from "../protocol/transfer-data.ts";
+import { packVaultId } from "../protocol/vault.ts";
+import type { VoidSlots } from "../sealing/void-runs.ts";
+import { MAX_REFUSAL } from "../progress/batch-progress.ts";
+import { SECOND_LOOK_MS } from "./follower.ts";
+import { Attempts } from "./rounds.ts";
+
+/** Prefix of every fault that this class sets, so that it clears no other. */
+const FAULT = "L1 would refuse its mints: ";
+/** Pause between two examinations of an asset in ms: of a mintable one, and of one that is not. */
+const CHECK_AGAIN_MS = 600_000;
+const FAULTY_AGAIN_MS = 60_000;
+/**
+ * Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner.
+ */
+const MOST_TRIALS = 256;
+/** Most characters of a token's reason. */
+const MOST_TEXT = 1_000;
+
+/** The chain of the tokens, with the contract that mints them there. */
+export type TokenChain = Pick<
+  L1Reader,
+  | "settlement"
+  | "blockNumber"
+  | "finalizedBlockNumber"
+  | "registrations"
+  | "supplyCap"
+  | "withdrawn"
+> &
+  /** Mirrors have no transfers. */
+  Partial<Pick<L1Reader, "isTransferable">> &
+  L1Tokens;
+
+interface Placed extends VaultEntry {
+  readonly slot: number;
+}
+
+/** Slots of a final batch that their tokens refuse, and the time of their next examination. */
+interface Unpayable {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly slots: ReadonlySet<number>;
+  readonly due: number;
+}
+
+/**
+ * Finds mints that could never be withdrawn soon after they are made, and not at the exit. Runs
+ * between two rounds of settling, so no caller waits. An asset is examined when it becomes
+ * available and regularly after: its minter role, its registration, and a mint of it. A batch is
+ * examined once, before anybody signs or commits it: the L1 owners of its ERC-721 ids, the total of
+ * each ERC-20 in it and over all mints (its cap), a mint of each ERC-1155 id, and mints of ERC-721
+ * tokens.
+ *
+ * A fault of the asset as a whole can be mended at the token, so it blocks further mints and goes
+ * when L1 takes a mint. A token that L1 refuses by itself in final state never comes: its slot
+ * becomes void, and its mint fails with the reason.
+ */
+export class Preflight {
+  readonly #engine: SettlementPort;
+  readonly #chain: TokenChain;
+  readonly #clock: Clock;
+  readonly #secondLookMs: number;
+  /**
+   * The first unexamined batch of each mode. An earlier process may have sent those sealed before,
+   * so they stay.
+   */
+  readonly #next: Record<Mode, number>;
+  /**
+   * The first batch of each mode that was not examined after it became final; empty before the
+   * first examination.
+   */
+  readonly #final = new Map<Mode, number>();
+  readonly #unpayable = new Map<string, Unpayable>();
+  /** When each asset is examined next. */
+  readonly #due = new Map<Uuid, number>();
+  /** A refused mint of each asset. It decides whether the asset can be minted again. */
+  readonly #refused = new Map<Uuid, TokenMint>();
+  /** Assets for which L1 has said whether they are transferable. */
+  readonly #transferable = new Set<Uuid>();
+
+  /** @param secondLookMs - the wait before a second look at what would make slots void */
+  constructor(
+    engine: SettlementPort,
+    chain: TokenChain,
+    clock: Clock,
+    secondLookMs = SECOND_LOOK_MS,
+  ) {
+    this.#engine = engine;
+    this.#chain = chain;
+    this.#clock = clock;
+    this.#secondLookMs = secondLookMs;
+    const sealed = engine.batches.state();
+    this.#next = {
+      validium: countOf("validium", sealed),
+      "zk-rollup": countOf("zk-rollup", sealed),
+    };
+  }
+
+  /** Examines what is due: assets, and final batches. Returns how many. */
+  async check(signal?: AbortSignal): Promise<number> {
+    return (await this.checkAssets(signal)) + (await this.#checkFinal(signal));
+  }
+
+  /** An asset that cannot be asked delays neither the others nor the next round. */
+  async checkAssets(signal?: AbortSignal): Promise<number> {
+    const due: Asset[] = [];
+    for await (const asset of this.#engine.operator.assets()) {
+      if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;
+      if ((this.#due.get(asset.assetId) ?? 0) > this.#clock()) continue;
+      due.push(asset);
+    }
+    if (due.length === 0) return 0;
+    const [newest, final] = await Promise.all([
+      this.#chain.blockNumber(),
+      settledBlock(this.#chain),
+    ]);
+    // Only vaults of batches after the registration count, and a registration that is not final may
+    // move.
+    const registrations = await this.#chain.registrations(due, final);
+    // The node answers, so an asset that cannot be examined now need not hold up the others.
+    for (const { assetId } of due) this.#due.set(assetId, this.#clock() + FAULTY_AGAIN_MS);
+    const attempts = new Attempts(signal);
+    const checked = await severalAtOnce(due, (asset, index) => {
+      signal?.throwIfAborted();
+      return attempts.of(async () => {
+        if (registrations[index] != null) await this.#recordTransferable(asset, final);
+        await this.#judge(
+          asset,
+          await this.#reasonAgainst(asset, registrations[index] ?? null, newest),
+        );
+        return 1;
+      });
+    });
+    attempts.end();
+    return checked.reduce((sum, count) => sum + count, 0);
+  }
+
+  /**
+   * Examines batches that became final since this process began, and again those with refused
+   * vaults, because a token can change after the commit. Records refused vaults with the reason.
+   */
+  async #checkFinal(signal?: AbortSignal): Promise<number> {
+    let checked = 0;
+    for (const mode of MODES) {
+      const count = countOf(mode, this.#engine.batches.state());
+      let next = this.#final.get(mode);
+      if (next === undefined) {
+        next = count;
+        while (next > 0 && !(await this.#isFinal(mode, next - 1))) next--;
+      }
+      this.#final.set(mode, next);
+      while (next < count && (await this.#isFinal(mode, next))) {
+        signal?.throwIfAborted();
+        await this.#checkAgain(mode, next, null);
+        this.#final.set(mode, ++next);
+        checked++;
+      }
+    }
+    for (const { mode, batchNumber, slots, due } of [...this.#unpayable.values()]) {
+      if (due > this.#clock()) continue;
+      await this.#checkAgain(mode, batchNumber, slots);
+      checked++;
+    }
+    return checked;
+  }
+
+  async #isFinal(mode: Mode, batchNumber: number): Promise<boolean> {
+    return (await this.#engine.batches.get(mode, batchNumber)).status === "finalized";
+  }
+
+  /** @param slots - the earlier refused slots; null to examine the whole batch */
+  async #checkAgain(
+    mode: Mode,
+    batchNumber: number,
+    slots: ReadonlySet<number> | null,
+  ): Promise<void> {
+    const { data } = await this.#engine.batches.getSealed(mode, batchNumber);
+    // Its vaults pay what the mints promised.
+    if (isTransferData(mode, data)) return;
+    const refusals = new Map<number, string | null>([...(slots ?? [])].map((slot) => [slot, null]));
+    let final: bigint | undefined;
+    for await (const [asset, placed] of this.#mintsIn(data)) {
+      const entries = placed.filter(({ slot }) => slots === null || slots.has(slot));
+      if (entries.length === 0 || asset.standard === "erc20") continue;
+      final ??= await settledBlock(this.#chain);
+      const tried = await this.#tryTokens(asset, entries, final, MAX_FOREIGN_IDS);
+      await severalAtOnce(tried, async ({ entry: { slot, amount }, reason }) => {
+        if (reason === null) return;
+        const paid = await this.#chain.withdrawn(
+          packVaultId({ mode, batchNumber, slot }),
+          asset.standard,
+        );
+        if (paid < amount) refusals.set(slot, reason.slice(0, MAX_REFUSAL));
+      });
+    }
+    const name = `${mode} ${batchNumber}`;
+    this.#unpayable.delete(name);
+    if (refusals.size === 0) return;
+    const said = [...refusals].map(([slot, refusal]) => ({ slot, refusal }));
+    await this.#engine.operator.recordRefusals(mode, batchNumber, said);
+    const left = new Set(said.flatMap(({ slot, refusal }) => (refusal === null ? [] : [slot])));
+    const due = this.#clock() + CHECK_AGAIN_MS;
+    if (left.size > 0) this.#unpayable.set(name, { mode, batchNumber, slots: left, due });
+  }
+
+  /**
+   * Examines a batch that was sealed since this process began. Returns the slots to make void, which
+   * it has looked at twice, because a void slot stays void. Rejects while the node cannot be asked.
+   */
+  async checkBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
+    if (batchNumber < this.#next[mode]) return [];
+    let voids = await this.#unpayableIn(data);
+    if (voids.length > 0) {
+      await pause(this.#secondLookMs);
+      const again = new Set((await this.#unpayableIn(data)).map(({ firstSlot }) => firstSlot));
+      voids = voids.filter(({ firstSlot }) => again.has(firstSlot));
+    }
+    this.#next[mode] = batchNumber + 1;
+    return voids;
+  }
+
+  async #unpayableIn(data: Uint8Array): Promise<VoidSlots[]> {
+    const voids: VoidSlots[] = [];
+    let final: bigint | undefined;
+    for await (const [asset, entries] of this.#mintsIn(data)) {
+      final ??= await settledBlock(this.#chain);
+      try {
+        voids.push(...(await this.#unpayableOf(asset, entries, final)));
+      } catch (error) {
+        // A node that answers this lacks nothing: then the token cannot be asked, and it must not
+        // hold up all other mints.
+        await this.#chain.registrations([asset], final);
+        await this.#judge(asset, `it could not be tried: ${messageOf(error)}`);
+      }
+    }
+    return voids;
+  }
+
+  async #unpayableOf(
+    asset: Asset,
+    entries: readonly Placed[],
+    final: bigint,
+  ): Promise<VoidSlots[]> {
+    const isFar = asset.chainId !== this.#engine.settlement.chainId;
+    // A mirror would never pay vaults of a batch that is committed now. At home, L1 and the
+    // committee prevent that.
+    if (isFar && (await this.#chain.registrations([asset], final))[0] === null) {
+      const failure = "the mirror that pays it has no final registration of its token";
+      return entries.map((entry) => voidOf(entry, failure));
+    }
+    if (asset.standard !== "erc20") return this.#checkTokens(asset, entries, final);
+    await this.#checkTotal(asset, entries);
+    return [];
+  }
+
+  #isHere({ chainId }: Pick<Asset, "chainId">): boolean {
+    return chainId === this.#chain.settlement.chainId;
+  }
+
+  /** The registry never changes it. */
+  async #recordTransferable(asset: Asset, final: bigint): Promise<void> {
+    const { assetId, chainId, minterLocked } = asset;
+    if (chainId !== this.#engine.settlement.chainId || this.#transferable.has(assetId)) return;
+    const transferable = await this.#chain.isTransferable?.(asset, final);
+    if (transferable === undefined) return;
+    await this.#engine.operator.recordRegistered(assetId, { minterLocked, transferable });
+    this.#transferable.add(assetId);
+  }
+
+  /** The mints of a batch, by asset of this chain. */
+  async *#mintsIn(data: Uint8Array): AsyncGenerator<readonly [Asset, readonly Placed[]]> {
+    const slots = slotsOf(wordsIn(data)).flatMap((entry, slot) =>
+      entry && this.#isHere(entry) ? [{ ...entry, slot }] : [],
+    );
+    if (slots.length === 0) return;
+    const byType = Map.groupBy(slots, ({ assetType }) => assetType);
+    for await (const asset of this.#engine.operator.assets()) {
+      const entries = byType.get(asset.assetType);
+      if (entries !== undefined && this.#isHere(asset)) yield [asset, entries];
+    }
+  }
+
+  /** A batch's whole ERC-20 amount at once: the rest of the cap must be enough for all of it. */
+  async #checkTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
+    const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
+    const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
+    const reason = await this.#chain.tryMint(
+      asset.contractAddress,
+      total,
+      await this.#chain.blockNumber(),
+    );
+    if (reason !== null) this.#refused.set(asset.assetId, total);
+    const found = reason ?? (await this.#beyondCap(asset));
+    if (found !== null) await this.#judge(asset, found);
+  }
+
+  /**
+   * Why a token's cap is too low for all mints of it here, the open batch included, withdrawn or
+   * not, because withdrawn amounts are part of its supply. The committee's members refuse to sign
+   * by the same rule.
+   */
+  async #beyondCap({ contractAddress, minted, quantum }: Asset): Promise<string | null> {
+    const cap = await this.#chain.supplyCap(contractAddress);
+    const units = minted * quantum;
+    if (cap === null || units <= cap) return null;
+    return `${units} base units have been minted in all batches, more than its cap of ${cap}`;
+  }
+
+  async #checkTokens(
+    asset: Asset,
+    entries: readonly Placed[],
+    final: bigint,
+  ): Promise<VoidSlots[]> {
+    const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
+    const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
+    const left = entries.filter(({ slot }) => !gone.has(slot));
+    const tried = await this.#tryTokens(asset, left, final, MOST_TRIALS);
+    const refused = tried.flatMap(({ entry, reason }) =>
+      reason === null ? [] : [{ entry, reason }],
+    );
+    const [one] = refused;
+    if (one === undefined) return owned;
+    if (
+      refused.length < tried.length ||
+      (await this.#chain.isMinter(asset.contractAddress)) === true
+    ) {
+      const voids = refused.map(({ entry, reason }) => {
+        const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
+        return voidOf(entry, `L1 would refuse token ${id} (scheme ${asset.blobScheme}): ${reason}`);
+      });
+      return [...owned, ...voids];
+    }
+    this.#refused.set(asset.assetId, { quantity: one.entry.amount, blob: one.entry.blob });
+    await this.#judge(asset, one.reason);
+    return owned;
+  }
+
+  /**
+   * Tries the first mints of an ERC-721. For an ERC-1155, tries each id once, and all entries of a
+   * refused id: a token may refuse an amount alone.
+   */
+  async #tryTokens(asset: Asset, entries: readonly Placed[], final: bigint, most: number) {
+    if (asset.standard === "erc721") return this.#try(asset, entries.slice(0, most), final);
+    const idOf = ({ blob }: Placed) => tokenIdOf(asset.standard, asset.blobScheme, blob);
+    const byId = Map.groupBy(entries, idOf);
+    const firsts = [...byId.values()].map(([first]) => first as Placed).slice(0, MAX_FOREIGN_IDS);
+    const tried = await this.#try(asset, firsts, final);
+    const others = tried.flatMap(({ entry, reason }) =>
+      reason === null ? [] : (byId.get(idOf(entry))?.slice(1) ?? []),
+    );
+    return others.length === 0 ? tried : [...tried, ...(await this.#try(asset, others, final))];
+  }
+
+  async #try({ contractAddress }: Asset, entries: readonly Placed[], final: bigint) {
+    const mints = entries.map(({ amount, blob }) => ({ quantity: amount, blob }));
+    const reasons = await this.#chain.tryMints(contractAddress, mints, final);
+    return entries.map((entry, i) => ({ entry, reason: reasons[i] ?? null }));
+  }
+
+  async #owned(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
+    const ids = entries.map(({ blob }) => tokenIdOf(asset.standard, asset.blobScheme, blob) ?? 0n);
+    const owners = await this.#chain.tokenOwners(asset.contractAddress, ids, final);
+    return entries.flatMap((entry, index) => {
+      const owner = owners[index] ?? null;
+      return owner === null
+        ? []
+        : [voidOf(entry, `token ${ids[index]} exists on L1 already, and belongs to ${owner}`)];
+    });
+  }
+
+  /** Why nothing of the asset could be minted on L1 now; null when no reason is known. */
+  async #reasonAgainst(
+    asset: Asset,
+    registration: L1Registration | null,
+    newest: bigint,
+  ): Promise<string | null> {
+    const { assetId, contractAddress, standard, quantum } = asset;
+    const payer = `${this.#chain.settlement.contract}, which pays its withdrawals,`;
+    if ((await this.#chain.isMinter(contractAddress)) === false)
+      return `${payer} does not hold the minter role of ${contractAddress}`;
+    if (registration === null)
+      return `${payer} has no final registration of it; anyone may register it`;
+    if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme)
+      return `${payer} reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
+    const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
+    const mint = this.#refused.get(assetId) ?? unit;
+    if (mint === undefined) return null;
+    const reason = await this.#chain.tryMint(contractAddress, mint, newest);
+    return reason ?? (standard === "erc20" ? this.#beyondCap(asset) : null);
+  }
+
+  async #judge({ assetId, unavailableReason }: Asset, reason: string | null): Promise<void> {
+    this.#due.set(assetId, this.#clock() + (reason === null ? CHECK_AGAIN_MS : FAULTY_AGAIN_MS));
+    const fault = reason === null ? null : `${FAULT}${reason}`.slice(0, MOST_TEXT);
+    if (fault === null) this.#refused.delete(assetId);
+    if (fault !== null || unavailableReason?.startsWith(FAULT))
+      await this.#engine.operator.recordMintingFault(assetId, fault);
+  }
+}
+
+function voidOf({ slot }: Placed, failure: string): VoidSlots {
+  return { firstSlot: slot, count: 1, failure: failure.slice(0, MOST_TEXT) };
+}

@@ -1,0 +1,414 @@
+import { type Backoff, backoffDelay } from "../backoff.ts";
+import { messageOf } from "../errors.ts";
+import { batchIdOf, type Hash, type Uuid } from "../model.ts";
+import type { SettlementPort } from "../operator.ts";
+import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
+import { sharesOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
+import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import type { PendingWithdrawal } from "../withdrawals/pending.ts";
+import { type Follower, SECOND_LOOK_MS } from "./follower.ts";
+
+/** Transactions of one pass, after which the chain is read again. */
+const PER_PASS = 10;
+/** Transactions under way at once. The account has room for as many commits beside them. */
+const UNDER_WAY = 3;
+/** Retry of a withdrawal that L1 would refuse. */
+const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
+/**
+ * Retry of a withdrawal that L1 refused in a transaction. That costs gas, so no token may live on
+ * it.
+ */
+const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
+
+/** Most characters of a node's message. */
+const MOST_TEXT = 1_000;
+
+/** A withdrawal with everything that the contract needs. */
+type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
+
+/** How often the contract refused, and the time of the clock before which nothing is sent. */
+type Refused = { readonly times: number; readonly notBefore: number };
+const NEVER: Refused = { times: 0, notBefore: 0 };
+
+export interface SenderOptions {
+  readonly engine: SettlementPort;
+  readonly portal: Portal;
+  readonly follower: Follower;
+  /** Monotonic milliseconds. */
+  readonly clock: Clock;
+  /** Block of the portal's deployment. */
+  readonly fromBlock: bigint;
+  /** Least time between two looks before a withdrawal fails for good, in ms; default 15 000. */
+  readonly secondLookMs?: number | undefined;
+}
+
+/**
+ * Sends owners' withdrawals of one chain's tokens to the contract that pays there, ready ones
+ * together. One per engine and chain.
+ */
+export class WithdrawalSender {
+  readonly #engine: SettlementPort;
+  readonly #portal: Portal;
+  readonly #follower: Follower;
+  readonly #fromBlock: bigint;
+  readonly #secondLookMs: number;
+  /** When each withdrawal was first seen to have expired. */
+  readonly #expired = new Map<Uuid, number>();
+  readonly queue: ReturnType<typeof pendingQueue>;
+  readonly #clock: Clock;
+  /**
+   * Withdrawals that the contract refused last time. A new process tries each at once, which is
+   * harmless.
+   */
+  readonly #refused = new Map<Uuid, Refused>();
+  /**
+   * Withdrawals refused in transactions, by owner and asset. Owner or asset caused it, so newly
+   * signed ones of both wait too.
+   */
+  readonly #refusedSent = new Map<string, Refused>();
+
+  constructor(options: SenderOptions) {
+    const { engine, portal, follower, clock, fromBlock, secondLookMs = SECOND_LOOK_MS } = options;
+    this.#secondLookMs = secondLookMs;
+    this.#engine = engine;
+    this.#portal = portal;
+    this.#follower = follower;
+    this.#fromBlock = fromBlock;
+    this.queue = pendingQueue(engine, portal.settlement.chainId);
+    this.#clock = clock;
+  }
+
+  /**
+   * Sends pending withdrawals that would succeed now, in a few transactions, follows the results,
+   * and returns how many. Simulates each one first. One that would fail is left out with its reason
+   * on record, and tried again after growing pauses, so a token that always refuses costs nobody
+   * else anything. Immature ERC-721 vaults wait.
+   */
+  async send(signal?: AbortSignal): Promise<number> {
+    if ((await this.queue.listed()).size === 0) return 0;
+    // An earlier transaction may have paid some of them.
+    if (await this.#portal.earlierMined(signal)) await this.#follower.follow(signal);
+    const sent = await this.#sendReady(signal);
+    if (sent > 0) await this.#follower.follow(signal);
+    return sent;
+  }
+
+  async #sendReady(signal?: AbortSignal): Promise<number> {
+    const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
+    const isHeld = (withdrawalId: Uuid) => this.#refusalsOf(withdrawalId).notBefore > this.#clock();
+    const ready: PendingWithdrawal[] = [];
+    for await (const pending of this.queue.ready(moment, isHeld)) {
+      signal?.throwIfAborted();
+      if (moment.finalTime > pending.withdrawal.deadline)
+        await this.#giveUp(pending, moment, signal);
+      else ready.push(pending);
+      if (ready.length === PER_PASS * most) break;
+    }
+    const groups = groupsOf(ready, most, () => 1);
+    let sent = 0;
+    const sending = Array.from({ length: UNDER_WAY }, async () => {
+      for (const group of groups) {
+        signal?.throwIfAborted();
+        const count = await this.#sendGroup(group, most, signal);
+        sent += count;
+      }
+    });
+    await Promise.allSettled(sending);
+    await Promise.all(sending);
+    return sent;
+  }
+
+  async #now(): Promise<Moment> {
+    const [maturity, newest, final] = await Promise.all([
+      this.#portal.maturity(),
+      this.#portal.block("latest"),
+      this.#portal.finalizedBlockNumber().then((number) => this.#portal.block(number)),
+    ]);
+    return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
+  }
+
+  /**
+   * Frees the reserve when the authorization can never be used again: its deadline is before a
+   * final block.
+   */
+  async #giveUp(
+    pending: PendingWithdrawal,
+    { finalTime }: Moment,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { withdrawal } = pending;
+    const first = this.#expired.get(withdrawal.withdrawalId) ?? this.#clock();
+    this.#expired.set(withdrawal.withdrawalId, first);
+    if (this.#clock() - first < this.#secondLookMs) return;
+    if (await this.#isDecided(pending, signal)) return;
+    const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
+    await this.#engine.operator.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalTime);
+    this.#refused.delete(withdrawal.withdrawalId);
+    this.#expired.delete(withdrawal.withdrawalId);
+  }
+
+  async #sendGroup(
+    group: readonly PendingWithdrawal[],
+    most: number,
+    signal?: AbortSignal,
+  ): Promise<number> {
+    const sendable: Sendable[] = [];
+    for (const pending of group) {
+      const call = await this.#callOf(pending);
+      if (call === null) continue;
+      const { notBefore } = this.#refusedSent.get(causeOf(call)) ?? NEVER;
+      if (notBefore > this.#clock()) this.#hold(pending, notBefore);
+      else sendable.push({ ...pending, call });
+    }
+    const refusals = await Promise.all(sendable.map((pending) => this.#refusalOf(pending)));
+    const ready: Sendable[] = [];
+    for (const [index, pending] of sendable.entries()) {
+      const reason = refusals[index] ?? null;
+      if (reason === null) ready.push(pending);
+      else if (!(await this.#isDecided(pending, signal))) await this.#refuse(pending, reason);
+    }
+    let sent = 0;
+    for (const calls of groupsOf(ready, most, ({ call }) => sharesOf(call)))
+      sent += await this.#relay(calls, signal);
+    return sent;
+  }
+
+  /**
+   * Sends a group in one transaction, and returns how many were sent. When L1 reverts the whole, it
+   * sends each half by itself, so a withdrawal that causes a revert costs the others a few
+   * transactions, and then waits alone.
+   */
+  async #relay(ready: readonly Sendable[], signal?: AbortSignal): Promise<number> {
+    const calls = ready.map(({ call }) => call);
+    const onSent = async (txHash: Hash) => {
+      for (const { withdrawal } of ready)
+        await this.#engine.operator.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
+    };
+    const { refusals, txHash } = await this.#portal.withdraw(calls, { signal, onSent });
+    if (refusals === null && ready.length > 1) {
+      const half = Math.ceil(ready.length / 2);
+      return (
+        (await this.#relay(ready.slice(0, half), signal)) +
+        (await this.#relay(ready.slice(half), signal))
+      );
+    }
+    for (const [index, pending] of ready.entries()) {
+      const refusal = refusals === null ? `transaction ${txHash} reverted` : refusals[index];
+      if (refusal == null) this.#refused.delete(pending.withdrawal.withdrawalId);
+      else await this.#refuseSent(pending, refusal);
+    }
+    return ready.length;
+  }
+
+  /** null when the contract no longer knows the batch. */
+  async #callOf({ withdrawal, authorization }: PendingWithdrawal): Promise<WithdrawalCall | null> {
+    const { vaultId, quantity, recipient } = withdrawal;
+    const { header, ...proof } = await this.#engine.proofs.exit(vaultId);
+    return header && { ...proof, header, quantity, recipient, authorization };
+  }
+
+  /**
+   * Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked
+   * anything.
+   */
+  async #refusalOf({ call }: Sendable): Promise<string | null> {
+    try {
+      return await this.#portal.checkWithdrawal(call);
+    } catch (error) {
+      // A node that answers otherwise but cannot try this one concerns this owner only.
+      await this.#portal.blockNumber();
+      return `It could not be tried: ${messageOf(error)}`.slice(0, MOST_TEXT);
+    }
+  }
+
+  /**
+   * Whether L1 has decided it: its contract has paid units of the vault since the owner signed. Then
+   * the events are read again, because the node must have left them out.
+   */
+  async #isDecided(
+    { withdrawal, standard }: PendingWithdrawal,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const { withdrawalId, vaultId, withdrawnBefore } = withdrawal;
+    if ((await this.#portal.withdrawn(vaultId, standard)) <= withdrawnBefore) return false;
+    const { operator, batches } = this.#engine;
+    const isPending = async () => (await operator.pendingWithdrawal(withdrawalId)) !== null;
+    await this.#follower.follow(signal);
+    if (!(await isPending())) return true;
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const { l1BlockNumber } = await batches.get(mode, batchNumber);
+    const isHome = this.#portal.settlement.chainId === this.#engine.settlement.chainId;
+    await this.#follower.readAgain((isHome && l1BlockNumber) || this.#fromBlock, signal);
+    return !(await isPending());
+  }
+
+  async #refuse(
+    { withdrawal: { withdrawalId } }: PendingWithdrawal,
+    reason: string,
+  ): Promise<void> {
+    const times = this.#refusalsOf(withdrawalId).times + 1;
+    this.#refused.set(withdrawalId, {
+      times,
+      notBefore: this.#clock() + backoffDelay(RETRY, times),
+    });
+    await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, reason);
+  }
+
+  /** A token or a recipient can behave differently in a simulation and on L1. */
+  async #refuseSent(pending: Sendable, refusal: string): Promise<void> {
+    const cause = causeOf(pending.call);
+    const times = (this.#refusedSent.get(cause)?.times ?? 0) + 1;
+    const notBefore = this.#clock() + backoffDelay(RESEND, times);
+    this.#refusedSent.set(cause, { times, notBefore });
+    this.#hold(pending, notBefore);
+    const failure = `L1 took the transaction but refused this withdrawal in it: ${refusal}`;
+    await this.#engine.operator.recordWithdrawalAttempt(
+      pending.withdrawal.withdrawalId,
+      failure.slice(0, MOST_TEXT),
+    );
+  }
+
+  #hold({ withdrawal: { withdrawalId } }: PendingWithdrawal, notBefore: number): void {
+    this.#refused.set(withdrawalId, { ...this.#refusalsOf(withdrawalId), notBefore });
+  }
+
+  #refusalsOf(withdrawalId: Uuid): Refused {
+    return this.#refused.get(withdrawalId) ?? NEVER;
+  }
+}
+
+/** The possible causes of a refusal: the owner's wallet, or the token. */
+function causeOf(call: WithdrawalCall): string {
+  return `${tipOwnerOf(call)} ${call.vault.assetType}`.toLowerCase();
+}
+
+/** Groups of one transaction each, of at most so many shares. A signed list is one more. */
+function* groupsOf<P extends PendingWithdrawal>(
+  ready: readonly P[],
+  most: number,
+  sharesOf: (pending: P) => number,
+): Generator<readonly P[]> {
+  let group: P[] = [];
+  let lists = new Set<Hash>();
+  let shares = 0;
+  for (const pending of ready) {
+    const ownShares = sharesOf(pending) + (lists.has(pending.digest) ? 0 : 1);
+    if (shares + ownShares > most && group.length > 0) {
+      yield group;
+      group = [];
+      lists = new Set();
+      shares = 0;
+    }
+    shares += sharesOf(pending) + (lists.has(pending.digest) ? 0 : 1);
+    lists.add(pending.digest);
+    group.push(pending);
+  }
+  if (group.length > 0) yield group;
+}
+
+/** Facts of the chain, read once for a whole pass. */
+export interface Moment {
+  /** Seconds that an ERC-721 vault waits after its batch's commit. */
+  readonly maturity: bigint;
+  /** Seconds of the newest block. */
+  readonly time: bigint;
+  /** Seconds of the newest final block. */
+  readonly finalTime: bigint;
+}
+
+interface Wait {
+  readonly deadline: bigint;
+  /** The batch that the chain's contract did not know at the last read; null when it knew it. */
+  readonly batch: string | null;
+  /** Time of the commit's block of an ERC-721 vault, in seconds; else 0. */
+  readonly committedAt: bigint;
+}
+
+/**
+ * The pending withdrawals of one chain. A pass lists only new ones, and reads only those that may
+ * be ready: the first of those that wait for one batch, and no immature one. The memory is a
+ * shortcut: each withdrawal is read again before it is sent.
+ */
+export function pendingQueue({ operator }: SettlementPort, chainId: bigint) {
+  /** Oldest first. */
+  const waits = new Map<Uuid, Wait>();
+  /** The sequence of the newest listed one. */
+  let newest = -1;
+  /** Number of recorded reorganisations at the last pass. */
+  let reorganisations = 0;
+  const listed = async (): Promise<ReadonlyMap<Uuid, Wait>> => {
+    // A reorganisation may have taken back batches, and payments of older withdrawals.
+    if (operator.reorganisations() !== reorganisations) {
+      waits.clear();
+      newest = -1;
+      reorganisations = operator.reorganisations();
+    }
+    for await (const pending of operator.pendingWithdrawals(chainId, { after: newest })) {
+      waits.set(pending.withdrawal.withdrawalId, waitOf(pending));
+      newest = pending.sequence;
+    }
+    return waits;
+  };
+  /**
+   * One as it is now; null when it has settled or failed, and is forgotten.
+   *
+   * @param known - the batches examined in this pass, and whether the contract knows them
+   */
+  const read = async (id: Uuid, known: Map<string, boolean>): Promise<PendingWithdrawal | null> => {
+    const pending = await operator.pendingWithdrawal(id);
+    if (pending === null) {
+      waits.delete(id);
+      return null;
+    }
+    known.set(batchOf(pending.withdrawal.vaultId), pending.header !== null);
+    waits.set(id, waitOf(pending));
+    return pending;
+  };
+  return {
+    /** All that are pending, and perhaps some that have settled since the last pass. */
+    listed,
+    /** Another word when what is pending, or the chain as far as it was followed, has changed. */
+    async word(): Promise<string> {
+      const { size } = await listed();
+      return `${operator.portal(chainId).observed} ${reorganisations} ${newest} ${size}`;
+    },
+    /**
+     * Withdrawals that can be sent now or have expired for good, oldest first, without those that
+     * `isHeld`.
+     */
+    async *ready({ maturity, time, finalTime }: Moment, isHeld: (withdrawalId: Uuid) => boolean) {
+      const known = new Map<string, boolean>();
+      const canWait = (id: Uuid, { deadline, batch, committedAt }: Wait) => {
+        const isKnown = batch === null || known.get(batch);
+        if (finalTime > deadline || isKnown === undefined) return false;
+        return !isKnown || (committedAt > 0n && committedAt + maturity > time) || isHeld(id);
+      };
+      for (const [id, wait] of await listed()) {
+        if (canWait(id, wait)) continue;
+        const pending = await read(id, known);
+        if (pending !== null && !canWait(id, waitOf(pending))) yield pending;
+      }
+    },
+    /** Batches that withdrawals wait for and the chain's contract does not know yet, each once. */
+    async awaitedBatches(): Promise<readonly VaultPlace[]> {
+      const known = new Map<string, boolean>();
+      const places: VaultPlace[] = [];
+      for (const [id, { batch }] of await listed()) {
+        if (batch === null || known.has(batch)) continue;
+        const pending = await read(id, known);
+        if (pending?.header === null) places.push(unpackVaultId(pending.withdrawal.vaultId));
+      }
+      return places;
+    },
+  };
+}
+
+function waitOf({ withdrawal: { deadline, vaultId }, standard, header }: PendingWithdrawal): Wait {
+  const committedAt = standard === "erc721" ? (header?.committedAt ?? 0n) : 0n;
+  return { deadline, batch: header === null ? batchOf(vaultId) : null, committedAt };
+}
+
+function batchOf(vaultId: bigint): string {
+  const { mode, batchNumber } = unpackVaultId(vaultId);
+  return batchIdOf(mode, batchNumber);
+}

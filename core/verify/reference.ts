@@ -1,0 +1,413 @@
+import type { StateRoots } from "../protocol/commitment.ts";
+import { hexToBytes } from "../protocol/hex.ts";
+import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import type { EntryOf } from "../store/entries.ts";
+import type { Journaled } from "../store/journal.ts";
+import type { MintEntry } from "../store/mint-entry.ts";
+import type { AdoptedList, DivergenceRecord, LostRun } from "../store/records.ts";
+import {
+  divergenceRecord,
+  headRecord,
+  idempotencyRecord,
+  lostRecord,
+} from "../store/records.ts";
+import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../store/store-keys.ts";
+import { decodeChunk, type StoredVault } from "../store/vault-columns.ts";
+import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
+import type { Commit } from "./reference-derive.ts";
+import { type PowerEntry, ReferencePortals } from "./reference-l1.ts";
+import {
+  COMPARED_WHOLE,
+  type Expected,
+  type Handlers,
+  Output,
+  type Part,
+  type Report,
+} from "./reference-records.ts";
+import { ReferenceTenants } from "./reference-tenants.ts";
+import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
+import {
+  batchName,
+  type Place,
+  putChunks,
+  ReferenceTokens,
+  ReferenceVaults,
+  tokenName,
+} from "./reference-vaults.ts";
+import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
+
+/**
+ * Not countable: bindings of ERC-1155 ids repeat at later mints; the journal does not tell the
+ * rest.
+ */
+const UNCOUNTED: ReadonlySet<number> = new Set(
+  (["secret", "position", "format", "binding"] as const).map((name) => PREFIX[name]),
+);
+
+type AdoptedBatch = EntryOf<"historyAdopted">["batches"][number];
+
+/**
+ * Facts of the whole journal that are needed before its first entry, because later entries change
+ * or delete records.
+ */
+export interface Foreseen {
+  /** The number of entries that make slots of a batch void, by {@link batchName}. */
+  readonly voidings: ReadonlyMap<string, number>;
+  /** The first batch of each mode that L1's history replaces, for each adoption. */
+  readonly adoptions: readonly (readonly Place[])[];
+  /** Idempotency keys before this journal sequence are deleted in the end. */
+  readonly keysForgotten: number;
+}
+
+/** A reference needs these besides the journal's entries in turn. */
+interface Sources {
+  readonly seed: Uint8Array; // The store's own, for hashes of tokens
+  readonly foreseen: Foreseen; // Read from this journal beforehand
+  readonly commit: Commit; // The commitment to a blob
+  readonly vaultAt: VaultAt; // A vault among the records that are final
+}
+
+/** The parts, each after those that it asks. */
+function partsOf(
+  out: Output,
+  { seed, foreseen, commit, vaultAt }: Sources,
+  adoptions: readonly (readonly Place[])[],
+) {
+  const voidings = new Map(foreseen.voidings);
+  const tenants = new ReferenceTenants({ out });
+  const portals = new ReferencePortals({ out });
+  const tokens = new ReferenceTokens({ out, tenants, seed });
+  const vaults = new ReferenceVaults({ out, tenants, tokens });
+  const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
+  const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
+  const lineOf = (vaultId: bigint) => transfers.lineOf(vaultId);
+  const withdrawals = new ReferenceWithdrawals({ out, tenants, whenWithdrawn, lineOf });
+  const transfers = new ReferenceTransfers({
+    out,
+    tenants,
+    portals,
+    batches,
+    withdrawals,
+    vaultAt,
+  });
+  return { tenants, portals, tokens, batches, vaults, withdrawals, transfers };
+}
+
+/**
+ * The engine's state derived from the journal alone, one entry at a time, with plain code. `verify`
+ * compares the store with it. It shares no computation with the ledger: this room imports only byte
+ * formats and protocol functions. It keeps records in memory that are few, or not sealed yet, and
+ * returns all others once final.
+ */
+export class Reference {
+  entries = 0;
+  readonly #out: Output;
+  readonly #sources: Sources;
+  readonly #parts: ReturnType<typeof partsOf>;
+  readonly #on: Required<Handlers>;
+  readonly #adoptions: (readonly Place[])[]; // Adoptions still to come
+  #divergence: DivergenceRecord | null = null;
+  #keysForgotten = 0;
+
+  constructor(report: Report, sources: Sources) {
+    this.#out = new Output(report);
+    this.#sources = sources;
+    this.#adoptions = [...sources.foreseen.adoptions];
+    this.#parts = partsOf(this.#out, sources, this.#adoptions);
+    const { tenants, portals, batches, withdrawals, transfers } = this.#parts;
+    const ofOne = {
+      ...tenants.on,
+      ...portals.on,
+      ...batches.on,
+      ...withdrawals.on,
+      ...transfers.on,
+    };
+    this.#on = { ...ofOne, ...this.#onSeveral() };
+  }
+
+  get totals() {
+    const { vaults, tokens } = this.#parts;
+    return { vaults: vaults.vaults, mints: vaults.mints, tokens: tokens.size };
+  }
+
+  get roots(): StateRoots {
+    const { batches } = this.#parts;
+    const counts = {
+      countValidium: batches.count("validium"),
+      countRollup: batches.count("zk-rollup"),
+    };
+    return {
+      ...counts,
+      rootValidium: batches.root("validium"),
+      rootRollup: batches.root("zk-rollup"),
+    };
+  }
+
+  /**
+   * Applies the next entry; returns the records that are final now. Those of the entries before
+   * must be readable.
+   */
+  async apply({ sequence, time, entry }: Journaled): Promise<Expected[]> {
+    const out = this.#out;
+    await this.#compareSuspects();
+    if (time < out.time) out.report(`journal entry ${sequence} is older than the one before`);
+    this.entries++;
+    out.sequence = sequence;
+    out.time = time;
+    if (entry.kind === "mint") this.#mint(entry);
+    else await this.#on[entry.kind](entry as never);
+    return out.take();
+  }
+
+  /** The number of records under a prefix; null where the reference cannot tell. */
+  countOf(prefix: number): number | null {
+    if (COMPARED_WHOLE.has(prefix) || UNCOUNTED.has(prefix)) return null;
+    if (prefix === PREFIX.journal) return this.entries;
+    if (prefix === PREFIX.seed) return 1;
+    return this.#out.countOf(prefix);
+  }
+
+  /** The records that could change until now. A record that comes twice has the later value. */
+  async finish(): Promise<Expected[]> {
+    await this.#compareSuspects();
+    const counts = { userCount: this.#parts.tenants.userCount, keysForgotten: this.#keysForgotten };
+    const head = { journalLength: this.entries, time: this.#out.time, ...counts };
+    this.#out.put(HEAD_KEY, headRecord, head, "the head");
+    if (this.#divergence !== null)
+      this.#out.put(DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
+    for (const part of Object.values<Part>(this.#parts)) part.finish();
+    return this.#out.take();
+  }
+
+  /** Whether two ERC-721 tokens of one hash are the same, by the earlier one's vault. */
+  async #compareSuspects(): Promise<void> {
+    for (const { earlier, token } of this.#parts.tokens.suspects()) {
+      const vault = this.#parts.vaults.at(earlier) ?? (await this.#sources.vaultAt(earlier));
+      const tokenId = vault === undefined ? null : this.#parts.tokens.idOf(vault);
+      if (vault !== undefined && tokenId !== null && tokenName(vault.assetIndex, tokenId) === token)
+        this.#out.report(`token ${token} was minted twice`);
+    }
+  }
+
+  /** The entries that concern several parts. */
+  #onSeveral() {
+    return {
+      batchSealed: (entry) => this.#seal(entry),
+      slotsVoided: async (entry) => {
+        if (!(await this.#parts.batches.voidSlots(entry)))
+          this.#out.report(
+            `slots of ${batchName(entry)} became void that could not, or with a wrong root`,
+          );
+        this.#parts.withdrawals.failVoided(entry, entry.voids);
+      },
+      slotsLeftOut: async (entry) => {
+        if (await this.#parts.batches.leaveOut(entry))
+          this.#parts.withdrawals.failVoided(entry, entry.voids);
+        else
+          this.#out.report(
+            `slots of ${batchName(entry)} are left out that L1's history does not leave out`,
+          );
+      },
+      transfersBatched: (entry) =>
+        this.#parts.vaults.addTransfers(entry.batchNumber, this.#parts.transfers.batch(entry)),
+      transfersTakenBack: async (entry) => {
+        const { batchNumber } = entry;
+        this.#parts.transfers.takeBack(batchNumber);
+        const voids = await this.#parts.batches.takeBack(entry);
+        if (voids !== null)
+          return this.#parts.withdrawals.failVoided({ mode: "zk-rollup", batchNumber }, voids);
+        this.#out.report(
+          `transfers of batch ${batchNumber} are taken back that could not be, or with a wrong root`,
+        );
+      },
+      historyAdopted: (entry) => this.#adopt(entry),
+      historyDiverged: ({ detail }) => {
+        this.#divergence = { detail, since: this.#out.time };
+      },
+      idempotencyForgotten: ({ upTo }) => {
+        const { sequence } = this.#out;
+        if (upTo <= this.#keysForgotten || upTo > sequence)
+          this.#out.report(`entry ${sequence} deletes keys up to ${upTo}`);
+        this.#keysForgotten = upTo;
+      },
+      batchCommitted: (entry) => {
+        this.#parts.batches.settle(entry);
+        this.#parts.transfers.judgeBatch(entry);
+      },
+      transferSessionAuthorized: (entry) => this.#power(entry),
+      transferSessionRevoked: (entry) => this.#power(entry),
+      transfersApproved: (entry) => this.#power(entry),
+      transfersCancelled: (entry) => this.#power(entry),
+      l1Finalized: (entry) => {
+        this.#parts.portals.finalize(entry);
+        if (this.#parts.portals.isHome(entry.chainId))
+          this.#parts.batches.finalize(entry.blockNumber);
+        this.#parts.withdrawals.finalize(entry);
+      },
+      l1Reorganised: (entry) => {
+        this.#parts.portals.revert(entry);
+        if (this.#parts.portals.isHome(entry.chainId))
+          this.#parts.batches.revert(entry.blockNumber);
+        this.#parts.withdrawals.revert(entry);
+      },
+      withdrawalRequested: (entry) => {
+        const { applicationIndex, sequence, vaultId, withdrawalId } = entry;
+        const place = unpackVaultId(vaultId);
+        const assetIndex = this.#parts.batches.assetOf(place);
+        const request = { applicationIndex, sequence, count: 1 };
+        this.#parts.tenants.advance(
+          `withdrawal ${withdrawalId}`,
+          request,
+          [assetIndex],
+          [place.mode],
+        );
+        this.#parts.withdrawals.request(entry, assetIndex);
+      },
+    } satisfies Handlers;
+  }
+
+  #power(entry: PowerEntry): void {
+    this.#parts.portals.power(entry);
+    this.#parts.transfers.judgeAfter(entry.blockNumber);
+  }
+
+  #mint({
+    applicationIndex,
+    firstSequence,
+    mintId,
+    keyIndex,
+    users,
+    mints,
+    references,
+    idempotency,
+  }: MintEntry): void {
+    const out = this.#out;
+    const name = `an index of mint ${mintId}`;
+    out.index(keyOf.mint(mintId), name);
+    out.index(keyOf.transaction(applicationIndex, firstSequence), name);
+    for (const reference of new Set(references.values()))
+      out.index(keyOf.mintReference(applicationIndex, reference, firstSequence), name);
+    if (idempotency !== null && out.sequence >= this.#sources.foreseen.keysForgotten) {
+      const at = keyOf.idempotency(applicationIndex, idempotency.key);
+      const record = { digest: idempotency.digest, sequence: out.sequence };
+      out.put(at, idempotencyRecord, record, `the idempotency record of mint ${mintId}`);
+    }
+    let next = 0;
+    for (const { userIndex, count } of users) {
+      out.index(keyOf.userTransaction(applicationIndex, userIndex, firstSequence), name);
+      for (const mint of mints.slice(next, next + count))
+        this.#parts.vaults.place(mint, applicationIndex, userIndex, this.#adoptions.length > 0);
+      next += count;
+    }
+    const request = { applicationIndex, sequence: firstSequence, count: mints.length };
+    const assets = mints.map(({ assetIndex }) => assetIndex);
+    const modes = mints.map(({ mode }) => mode);
+    this.#parts.tenants.advance(`mint ${mintId}`, request, assets, modes);
+    this.#parts.tenants.countMints(keyIndex, mints.length);
+    out.tell(applicationIndex, {
+      type: "mint.accepted",
+      mintId,
+      users: users.length,
+      mints: mints.length,
+    });
+  }
+
+  async #seal(entry: EntryOf<"batchSealed">): Promise<void> {
+    const { mode, batchNumber, vaultCount, mintCount } = entry;
+    const isNext = batchNumber === this.#parts.batches.count(mode);
+    const { vaults, mintCount: mints, transfers } = this.#parts.vaults.take(mode, batchNumber);
+    const groups = transfers ? this.#parts.transfers.ofBatch(entry) : null;
+    const isRight = await this.#parts.batches.seal({ ...entry, vaults, groups });
+    if (!isRight || !isNext || vaultCount !== vaults.length || mintCount !== mints)
+      this.#out.report(
+        `${batchName(entry)} was sealed with other vaults or another root than its mints give`,
+      );
+    this.#putVaults(entry, vaults, [], transfers);
+  }
+
+  /** Puts out the vaults of a sealed batch, and its ERC-1155 tokens. */
+  #putVaults(
+    place: Place,
+    vaults: readonly StoredVault[],
+    voids: AdoptedBatch["voids"],
+    areTransfers: boolean,
+  ): void {
+    if (this.#parts.batches.isReplaced(place)) return;
+    // L1 may give a transfer's vaults other units, so their records come at the end.
+    if (!areTransfers) putChunks(this.#out, place, vaults);
+    const held = withoutVoids(vaults, voids).map((vault) => (vault?.amount === 0n ? null : vault));
+    this.#parts.tokens.putItems(place, held);
+  }
+
+  /** L1's batches replace batches of the journal. */
+  async #adopt(entry: EntryOf<"historyAdopted">): Promise<void> {
+    const { firsts, batches, lost, failure, transfers } = entry;
+    const { sequence: upTo, time: since } = this.#out;
+    this.#adoptions.shift();
+    this.#divergence = null;
+    const dropped = firsts
+      .flatMap(({ mode, batchNumber: first }) => [
+        ...this.#parts.batches.drop(mode, first),
+        ...this.#parts.vaults.drop(mode, first),
+      ])
+      .filter((batch) => !batch.transfers);
+    for (const batch of dropped) this.#parts.tokens.countAll(batch, batch.vaults, -1n);
+    this.#parts.tokens.unbind(firsts);
+    for (const { mode, batchNumber } of firsts)
+      if (mode === "zk-rollup") this.#parts.transfers.drop(batchNumber);
+    const vaultsOf = new Map(dropped.map((batch) => [batchName(batch), batch.all]));
+    const failed = (runs: readonly LostRun[]) => runs.map((run) => ({ ...run, failure }));
+    for (const each of lost)
+      this.#parts.batches.tellFailed(each, failed(each.runs), vaultsOf.get(batchName(each)) ?? []);
+    for (const each of lost) {
+      this.#parts.withdrawals.failIn(each, failed(each.runs));
+      const key = keyOf.lost(each.mode, each.batchNumber, upTo);
+      this.#out.put(key, lostRecord, { ...each, upTo, failure, since }, "lost mints");
+    }
+    for (const [i, batch] of batches.entries()) {
+      const lists = transfers?.find(({ place }) => place === i)?.lists ?? null;
+      await this.#adoptBatch(batch, lists);
+    }
+    await this.#adoptLists(entry);
+    if (this.#adoptions.length === 0) this.#parts.tokens.finish();
+  }
+
+  async #adoptBatch(batch: AdoptedBatch, groups: readonly AdoptedList[] | null): Promise<void> {
+    const vaults = vaultsOf(batch);
+    const mintCount = groups === null ? vaults.length : 0;
+    if (!(await this.#parts.batches.seal({ ...batch, vaults, mintCount, groups })))
+      this.#out.report(`${batchName(batch)} was adopted with a wrong root`);
+    if (groups === null) {
+      const held = withoutVoids(vaults, batch.voids);
+      this.#parts.tokens.countAll(batch, held, 1n);
+      for (const vault of held) if (vault !== null) this.#parts.tokens.bind(batch, vault, true);
+    }
+    this.#putVaults(batch, vaults, batch.voids, groups !== null);
+  }
+
+  /**
+   * Puts the lists of L1's batches over the vaults that they take, which may be of the same
+   * history.
+   */
+  async #adoptLists({ batches, transfers }: EntryOf<"historyAdopted">): Promise<void> {
+    const adopted = new Map<bigint, StoredVault>();
+    for (const batch of batches)
+      for (const [slot, vault] of vaultsOf(batch).entries())
+        adopted.set(packVaultId({ ...batch, slot }), vault);
+    for (const { place, lists } of transfers ?? []) {
+      const batch = batches[place];
+      if (batch === undefined) continue;
+      for (const { vaultId } of lists.flatMap((list) => list.transfers)) {
+        const vault =
+          adopted.get(vaultId) ?? (await this.#parts.transfers.vaultAt(unpackVaultId(vaultId)));
+        if (vault !== undefined) adopted.set(vaultId, vault);
+      }
+      this.#parts.transfers.adopt(batch.batchNumber, lists, vaultsOf(batch));
+    }
+    this.#parts.transfers.learn(adopted);
+  }
+}
+
+function vaultsOf({ chunks }: AdoptedBatch): StoredVault[] {
+  return chunks.flatMap((chunk) => decodeChunk(hexToBytes(chunk)));
+}
