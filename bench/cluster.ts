@@ -3,12 +3,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
+import { ClusterNode, type ClusterOptions, PostgresJournal } from "../core/cluster/index.ts";
 import { type Engine, LevelJournal, restoreStore } from "../core/index.ts";
-import {
-  ClusterNode,
-  type ClusterOptions,
-  PostgresJournal,
-} from "../core/cluster/index.ts";
 import { PostgresServer } from "../scripts/cluster/postgres.ts";
 import {
   CALLERS,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { MintmarkError } from "../core/index.ts";
 import { PostgresJournal } from "../core/cluster/index.ts";
+import { MintmarkError } from "../core/index.ts";
 import { joined } from "./cluster.ts";
 import { CALLERS, REQUEST, settle, Workload } from "./engine-workload.ts";
 import { fromCallers } from "./harness.ts";

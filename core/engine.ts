@@ -1,7 +1,6 @@
 import { batchesOf } from "./batches/batches.ts";
 import type { MintmarkError } from "./errors.ts";
-import { proofsOf } from "./progress/exit-proofs.ts";
-import { type Withdrawals, withdrawalsOf } from "./withdrawals/withdrawals.ts";
+import { type Events, eventsOf } from "./events/event-log.ts";
 import { EngineContext } from "./ledger/context.ts";
 import { Cursors } from "./ledger/cursor.ts";
 import { EventHub } from "./ledger/event-hub.ts";
@@ -14,12 +13,11 @@ import type { MintResult } from "./mint/mint-results.ts";
 import { type MintOptions, type Mints, mint, mintsOf } from "./mint/mints.ts";
 import type { Environment, Limits, Principal, Uuid } from "./model.ts";
 import { operatorOf, type SettlementPort } from "./operator.ts";
+import { proofsOf } from "./progress/exit-proofs.ts";
 import type { StoreOperation } from "./store/ports.ts";
 import { type Keys, keysOf, type Right } from "./tenants/api-keys.ts";
 import { type Applications, applicationsOf } from "./tenants/applications.ts";
 import { type Assets, assetsOf } from "./tenants/assets.ts";
-import { type Events, eventsOf } from "./events/event-log.ts";
-import { type Webhooks, webhooksOf } from "./webhooks/webhooks.ts";
 import { type Metadata, metadataOf } from "./tenants/metadata.ts";
 import { type People, peopleOf } from "./tenants/people.ts";
 import { actorOf, type SignIn } from "./tenants/sign-ins.ts";
@@ -28,6 +26,8 @@ import { type Transfers, transfersOf } from "./transfers/transfers.ts";
 import { requireEnvironment } from "./validate.ts";
 import { type Vaults, vaultsOf } from "./vaults/holdings.ts";
 import { type Transactions, transactionsOf } from "./vaults/transactions.ts";
+import { type Webhooks, webhooksOf } from "./webhooks/webhooks.ts";
+import { type Withdrawals, withdrawalsOf } from "./withdrawals/withdrawals.ts";
 
 /**
  * Opens the engine over a store. With `createIfMissing` it creates the store where there is none.

@@ -1,6 +1,8 @@
 /** The public interface of the core, for embedding applications, the server and the scripts. */
 
 export type { WaitOptions } from "./abort.ts";
+export type { Adopted } from "./adoption/adopted-batches.ts";
+export type { AdoptedBatches } from "./adoption/incoming.ts";
 export type { Batches, BatchFilter } from "./batches/batches.ts";
 export type {
   BatchMultiproof,
@@ -8,40 +10,23 @@ export type {
   ProofOptions,
   StateExtension,
 } from "./batches/proofs.ts";
+export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./drops/drops.ts";
 export { type Engine, openEngine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "./errors.ts";
-export type { Adopted } from "./adoption/adopted-batches.ts";
-export type { AdoptedBatches } from "./adoption/incoming.ts";
-export type { VaultRefusal } from "./progress/batch-progress.ts";
-export type { Proofs } from "./progress/exit-proofs.ts";
-export type { FollowedPortal } from "./progress/portals.ts";
-export type { PendingOptions, PendingWithdrawal } from "./withdrawals/pending.ts";
-export type {
-  ListedWithdrawal,
-  WithdrawalListRequest,
-} from "./withdrawals/requests.ts";
-export type {
-  PreparedWithdrawals,
-  WithdrawalPreparation,
-  Withdrawals,
-} from "./withdrawals/withdrawals.ts";
+export type { EventOptions, Events } from "./events/event-log.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, OrderedPage, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
-export {
-  type RestoreOptions,
-  restoreStore,
-  type VerifyOptions,
-  type VerifyReport,
-} from "./verify/verify.ts";
 export type { Claim, Claims, FoundClaim, NewClaim, TakenClaim } from "./mint/claims.ts";
 export { MAX_NEW_CLAIMS } from "./mint/claims.ts";
-export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./drops/drops.ts";
 export type { AcceptedColumns, MintResult, MintTransaction } from "./mint/mint-results.ts";
 export type { MintOptions, Mints } from "./mint/mints.ts";
 export * from "./model.ts";
 export type { Operator, SettlementPort } from "./operator.ts";
 export type * from "./ports.ts";
+export type { VaultRefusal } from "./progress/batch-progress.ts";
+export type { Proofs } from "./progress/exit-proofs.ts";
+export type { FollowedPortal } from "./progress/portals.ts";
 export { type Kzg, KzgThread, type ProofForm } from "./protocol/kzg/kzg-thread.ts";
 export type { BatchVaultProof, EngineState, VaultStateProof } from "./protocol/proof.ts";
 export type { MintReceipt, ReceiptSigner, VaultReceipt } from "./protocol/receipt.ts";
@@ -58,19 +43,6 @@ export type {
   NewAsset,
   RegisteredFacts,
 } from "./tenants/assets.ts";
-export {
-  type Attempt,
-  type DispatcherOptions,
-  WebhookDispatcher,
-} from "./webhooks/dispatcher.ts";
-export type { EventOptions, Events } from "./events/event-log.ts";
-export type {
-  Deliveries,
-  IssuedWebhook,
-  NewWebhook,
-  Webhook,
-  Webhooks,
-} from "./webhooks/webhooks.ts";
 export type {
   Collection,
   CollectionChanges,
@@ -105,3 +77,31 @@ export type { VaultCaller } from "./vaults/signed-requests.ts";
 export type { TransactionFilter, VaultFilter } from "./vaults/transaction-range.ts";
 export type { Transactions, WithdrawalFilter } from "./vaults/transactions.ts";
 export type { KeyUsage, Usage, UsageOptions, UsagePeriod } from "./vaults/usage.ts";
+export {
+  type RestoreOptions,
+  restoreStore,
+  type VerifyOptions,
+  type VerifyReport,
+} from "./verify/verify.ts";
+export {
+  type Attempt,
+  type DispatcherOptions,
+  WebhookDispatcher,
+} from "./webhooks/dispatcher.ts";
+export type {
+  Deliveries,
+  IssuedWebhook,
+  NewWebhook,
+  Webhook,
+  Webhooks,
+} from "./webhooks/webhooks.ts";
+export type { PendingOptions, PendingWithdrawal } from "./withdrawals/pending.ts";
+export type {
+  ListedWithdrawal,
+  WithdrawalListRequest,
+} from "./withdrawals/requests.ts";
+export type {
+  PreparedWithdrawals,
+  WithdrawalPreparation,
+  Withdrawals,
+} from "./withdrawals/withdrawals.ts";

@@ -9,6 +9,11 @@ export {
   repeat,
   retryAfterMs,
 } from "./backoff.ts";
+export { dropId, type Minting, type Pace, RequestRefused, runDrop } from "./drops/drop.ts";
+export type { Counts } from "./drops/progress.ts";
+export { DROP_FORMATS, type DropFormat, sentenceOf } from "./drops/rows.ts";
+export { type Survey, surveyOf } from "./drops/windows.ts";
+export { type EventJson, eventJson } from "./events/event-log.ts";
 export type { OwnToken } from "./l1/own-token.ts";
 export {
   assetIdOf,
@@ -19,10 +24,6 @@ export {
   tokenCreationInput,
 } from "./l1/own-token.ts";
 export type { Creation } from "./l1/reader.ts";
-export { dropId, type Minting, type Pace, RequestRefused, runDrop } from "./drops/drop.ts";
-export type { Counts } from "./drops/progress.ts";
-export { DROP_FORMATS, type DropFormat, sentenceOf } from "./drops/rows.ts";
-export { type Survey, surveyOf } from "./drops/windows.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
 export { parseJson } from "./mint/json.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";
@@ -33,11 +34,10 @@ export { MAX_TRANSFER_DEADLINE } from "./protocol/transfer.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
 export { Stack } from "./stack.ts";
 export { hashUuid, timeUuid } from "./store/binary.ts";
+export { CHECKSUM_WRONG, checksumHolds, orNull, readSpelling, readUuid } from "./validate.ts";
+export { isSignatureRefused } from "./vaults/activity.ts";
 export {
   ForbiddenAddress,
   type Reach,
   requireReachable,
 } from "./webhooks/address-policy.ts";
-export { type EventJson, eventJson } from "./events/event-log.ts";
-export { CHECKSUM_WRONG, checksumHolds, orNull, readSpelling, readUuid } from "./validate.ts";
-export { isSignatureRefused } from "./vaults/activity.ts";

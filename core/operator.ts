@@ -1,28 +1,20 @@
 import type { WaitOptions } from "./abort.ts";
+import { type AdoptingOptions, adopt } from "./adoption/adopt.ts";
+import type { AdoptedBatches } from "./adoption/incoming.ts";
 import type { Batches } from "./batches/batches.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { leaveOut, voidSlots } from "./batches/void-slots.ts";
-import { type AdoptingOptions, adopt } from "./adoption/adopt.ts";
-import type { AdoptedBatches } from "./adoption/incoming.ts";
+import type { EngineContext } from "./ledger/context.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { PageOptions } from "./ledger/list.ts";
+import { forgetIdempotencyKeys } from "./mint/idempotency.ts";
+import type { Mode, Uuid } from "./model.ts";
+import type { Settlement } from "./ports.ts";
 import { compareState, recordRefusals, recordSubmitted } from "./progress/batch-progress.ts";
 import type { Proofs } from "./progress/exit-proofs.ts";
 import { recordFinalized, recordReorg } from "./progress/finality.ts";
 import { recordEvents } from "./progress/l1-events.ts";
 import { addMirror, checkpoints, portalOf, portals } from "./progress/portals.ts";
-import {
-  pendingWithdrawal,
-  pendingWithdrawals,
-  recordWithdrawalAttempt,
-  recordWithdrawalFailed,
-  recordWithdrawalSubmitted,
-} from "./withdrawals/pending.ts";
-import type { EngineContext } from "./ledger/context.ts";
-import type { Ledger } from "./ledger/ledger.ts";
-import type { PageOptions } from "./ledger/list.ts";
-import { type VerifyOptions, verifyStore } from "./verify/verify.ts";
-import { forgetIdempotencyKeys } from "./mint/idempotency.ts";
-import type { Mode, Uuid } from "./model.ts";
-import type { Settlement } from "./ports.ts";
 import { bringUp, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
 import type { Journal } from "./store/ports.ts";
 import {
@@ -31,10 +23,18 @@ import {
   type RegisteredFacts,
   setMintingFault,
 } from "./tenants/assets.ts";
-import type { Deliveries } from "./webhooks/webhooks.ts";
 import { closeTransfers, takeBackTransfers, waitingSince } from "./transfers/close.ts";
 import { faultOfBatch } from "./transfers/judge.ts";
 import { requireMode } from "./validate.ts";
+import { type VerifyOptions, verifyStore } from "./verify/verify.ts";
+import type { Deliveries } from "./webhooks/webhooks.ts";
+import {
+  pendingWithdrawal,
+  pendingWithdrawals,
+  recordWithdrawalAttempt,
+  recordWithdrawalFailed,
+  recordWithdrawalSubmitted,
+} from "./withdrawals/pending.ts";
 
 /**
  * The methods for the operator and the settlement loops. Each `record…` method records an

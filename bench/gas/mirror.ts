@@ -1,6 +1,6 @@
 import { type Address, type Hash, toHex } from "viem";
-import { SourceHistory } from "../../core/mirror/history.ts";
 import { MODE_VALUE, provenVaultArguments } from "../../core/l1/arguments.ts";
+import { SourceHistory } from "../../core/mirror/history.ts";
 import type { L1Event } from "../../core/ports.ts";
 import { batchLeaves, placeVaults, wordBatch } from "../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";

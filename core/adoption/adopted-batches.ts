@@ -1,12 +1,8 @@
 import { isCommitted } from "../batches/batches.ts";
 import { putDerived } from "../batches/seal.ts";
-import {
-  failWithdrawals,
-  releaseVaults,
-  requestedIn,
-  tellFailed,
-} from "../batches/void-slots.ts";
+import { failWithdrawals, releaseVaults, requestedIn, tellFailed } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
+import { tellSealed } from "../events/event-log.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -23,7 +19,6 @@ import type { Group } from "../store/group.ts";
 import type { AssetRecord, BatchRecord, LostRun, VoidRun } from "../store/records.ts";
 import { DIVERGENCE_KEY, keyOf, keyString } from "../store/store-keys.ts";
 import type { StoredVault, VaultColumns } from "../store/vault-columns.ts";
-import { tellSealed } from "../events/event-log.ts";
 import { waitAgain } from "../transfers/close.ts";
 import { listsOfBatch } from "../vaults/stored-lists.ts";
 import { pageKeys } from "../vaults/vaults.ts";

@@ -3,14 +3,7 @@ import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { completed, derivedAgain, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger, Recorded } from "../ledger/ledger.ts";
-import {
-  type Address,
-  batchIdOf,
-  type Hash,
-  type Hex,
-  type Mode,
-  type VaultId,
-} from "../model.ts";
+import { type Address, batchIdOf, type Hash, type Hex, type Mode, type VaultId } from "../model.ts";
 import type { AssetId, ProposedBatch } from "../ports.ts";
 import { slotsOf, type VaultEntry, type WordBatch } from "../protocol/batch-data.ts";
 import { unpayable } from "../protocol/blob.ts";

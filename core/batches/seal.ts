@@ -1,5 +1,6 @@
 import { setImmediate as nextPass } from "node:timers/promises";
 import { MintmarkError } from "../errors.ts";
+import { tellSealed } from "../events/event-log.ts";
 import { derivedBatch } from "../ledger/batch-vaults.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -12,7 +13,6 @@ import { type DerivedBatch, deriveBatch, deriveTransfers } from "../sealing/deri
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import { tellSealed } from "../events/event-log.ts";
 import { batchView, committedVaults } from "./batches.ts";
 
 /** Opens the mode's next batch. Returns the one before it, which no mint reaches any more. */

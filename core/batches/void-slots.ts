@@ -1,5 +1,6 @@
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
+import { tell } from "../events/event-log.ts";
 import { derivedAgain, readBatchVaults, recordsAgain } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import {
@@ -27,7 +28,6 @@ import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, LeftOutAsset, VoidRun } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { amountOf, type VaultColumns } from "../store/vault-columns.ts";
-import { tell } from "../events/event-log.ts";
 import { requireText } from "../validate.ts";
 import { latestWithdrawal, putFailed, readActivity } from "../vaults/activity.ts";
 import { decodeActivity } from "../vaults/vaults.ts";

@@ -1,4 +1,5 @@
 import { hashTypedData, type LocalAccount, type TypedDataDefinition } from "viem";
+import { readBody } from "../archive/sources.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, batchIdOf, type Hex } from "../model.ts";
 import type { HistoryPoint, ProposedBatch, Settlement } from "../ports.ts";
@@ -14,7 +15,6 @@ import {
   typedData,
   validiumBatchTypedData,
 } from "../protocol/typed-data.ts";
-import { readBody } from "../archive/sources.ts";
 
 /**
  * Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets.

@@ -1,4 +1,9 @@
 import type { LocalAccount } from "viem";
+import { Archive } from "../archive/archive.ts";
+import { type BatchSummary, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
+import type { Commit } from "../archive/keys.ts";
+import * as keys from "../archive/keys.ts";
+import { type AssetReader, assetsIn } from "../archive/vault-index.ts";
 import { pause } from "../backoff.ts";
 import { commitsIn } from "../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
@@ -7,11 +12,6 @@ import { nextHistory, stateLeaf } from "../protocol/commitment.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import type { Database } from "../store/ports.ts";
-import { Archive } from "../archive/archive.ts";
-import { type BatchSummary, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
-import type { Commit } from "../archive/keys.ts";
-import * as keys from "../archive/keys.ts";
-import { type AssetReader, assetsIn } from "../archive/vault-index.ts";
 import { type AttestationTerms, attestationTypedData } from "./member-service.ts";
 import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered, requireValid } from "./proposed.ts";
 

@@ -1,13 +1,3 @@
-import { blockRanges, requireBlock } from "../blocks.ts";
-import { type ErrorCode, MintmarkError } from "../errors.ts";
-import type { AssetId, L1Event, L1Reader, ProposedBatch } from "../ports.ts";
-import { BatchDataError } from "../protocol/batch-data.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
-import { blobsIn, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
-import { bytesToHex, keccak256 } from "../protocol/hex.ts";
-import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
-import { TransferDataError, type TransferGroup } from "../protocol/transfer-data.ts";
-import { TRANSFER_FAULTS } from "../protocol/transfer-rules.ts";
 import type { Archive } from "../archive/archive.ts";
 import type { JudgedRecord } from "../archive/archive-transfers.ts";
 import {
@@ -19,6 +9,16 @@ import {
 } from "../archive/derive.ts";
 import { nextBlock } from "../archive/keys.ts";
 import type { KnownAssets } from "../archive/vault-index.ts";
+import { blockRanges, requireBlock } from "../blocks.ts";
+import { type ErrorCode, MintmarkError } from "../errors.ts";
+import type { AssetId, L1Event, L1Reader, ProposedBatch } from "../ports.ts";
+import { BatchDataError } from "../protocol/batch-data.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { blobsIn, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
+import { bytesToHex, keccak256 } from "../protocol/hex.ts";
+import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
+import { TransferDataError, type TransferGroup } from "../protocol/transfer-data.ts";
+import { TRANSFER_FAULTS } from "../protocol/transfer-rules.ts";
 
 /** The reasons of a committee member or an issuer for refusing a signature. They are stable. */
 export const REFUSAL_REASONS = [

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Principal } from "../model.ts";
 import { countMints } from "../mint/form.ts";
 import type { MintResult } from "../mint/mint-results.ts";
 import type { MintOptions, Mints } from "../mint/mints.ts";
 import type { RequestLimits } from "../mint/reader.ts";
+import type { Principal } from "../model.ts";
 import { type Counts, DropFiles, type Intent, type LeftOut } from "./progress.ts";
 import { columnOf, type DropFormat, rowsOf, sentenceOf, type Turn } from "./rows.ts";
 import {

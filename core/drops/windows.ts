@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { MAX_ISSUES, MintmarkError } from "../errors.ts";
-import { checksumHolds } from "../validate.ts";
 import { type RequestLimits, requireForm } from "../mint/reader.ts";
+import { checksumHolds } from "../validate.ts";
 import {
   columnOf,
   type DropFormat,

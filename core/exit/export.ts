@@ -1,4 +1,6 @@
 import { zeroAddress } from "viem";
+import { CommittedData, type DataSources } from "../archive/committed-data.ts";
+import { chainProof } from "../archive/derive.ts";
 import { commitsIn } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Standard, type VaultId } from "../model.ts";
@@ -7,8 +9,6 @@ import { tokenIdOf } from "../protocol/blob.ts";
 import { type Kzg, withKzg } from "../protocol/kzg/kzg-thread.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { type TransferableVault, transferredVault } from "../protocol/transfer-rules.ts";
-import { CommittedData, type DataSources } from "../archive/committed-data.ts";
-import { chainProof } from "../archive/derive.ts";
 import { type ExitKit, type ExitTip, requireFittingParts } from "./kit.ts";
 import {
   isSpentError,

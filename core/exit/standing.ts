@@ -5,11 +5,7 @@ import type { CommitEvent, L1Reader, ProvenHop } from "../ports.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { unpackHashes } from "../protocol/hex.ts";
 import { isRedemption } from "../protocol/transfer.ts";
-import {
-  decodeTransferData,
-  transferLeaves,
-  transferOutputs,
-} from "../protocol/transfer-data.ts";
+import { decodeTransferData, transferLeaves, transferOutputs } from "../protocol/transfer-data.ts";
 import { hopOf, isTransferred } from "../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import type { ExitKit } from "./kit.ts";

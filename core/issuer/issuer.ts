@@ -1,4 +1,9 @@
 import type { LocalAccount } from "viem";
+import { Archive } from "../archive/archive.ts";
+import { type DerivedBatch, deriveCommitted, vaultsOf } from "../archive/derive.ts";
+import * as keys from "../archive/keys.ts";
+import { type AssetReader, assetsIn } from "../archive/vault-index.ts";
+import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered } from "../committee/proposed.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
 import type {
@@ -18,11 +23,6 @@ import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import { contentHashes } from "../protocol/receipt.ts";
 import type { Database } from "../store/ports.ts";
-import { Archive } from "../archive/archive.ts";
-import { type DerivedBatch, deriveCommitted, vaultsOf } from "../archive/derive.ts";
-import * as keys from "../archive/keys.ts";
-import { type AssetReader, assetsIn } from "../archive/vault-index.ts";
-import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered } from "../committee/proposed.ts";
 import type { IssuedVault, MintRecord } from "./usage-book.ts";
 
 /** Options of an issuer. */

@@ -1,10 +1,10 @@
+import { DURABLE, TEXT } from "../archive/keys.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import { canonicalBlob } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { requireAddress } from "../validate.ts";
-import { DURABLE, TEXT } from "../archive/keys.ts";
 import { type IssuedVault, type Lines, summed, UsageBook } from "./usage-book.ts";
 
 /** A mint that the application records before it asks the operator for it. */

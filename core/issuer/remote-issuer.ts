@@ -1,12 +1,12 @@
-import { type Address, type Hash, MODES } from "../model.ts";
-import type { ProposedBatch, Settlement } from "../ports.ts";
-import { struct, typedData } from "../protocol/typed-data.ts";
 import {
   nonsense,
   type RemoteOptions,
   RemoteService,
   signatureIn,
 } from "../committee/member-service.ts";
+import { type Address, type Hash, MODES } from "../model.ts";
+import type { ProposedBatch, Settlement } from "../ports.ts";
+import { struct, typedData } from "../protocol/typed-data.ts";
 import type { IssuerConsent } from "./issuer.ts";
 
 /** A way to ask one issuer: in this process, or over its service. */

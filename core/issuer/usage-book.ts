@@ -1,7 +1,7 @@
+import { DURABLE, TEXT } from "../archive/keys.ts";
 import { Turns } from "../at-once.ts";
 import type { Address, Hex, Standard, VaultId } from "../model.ts";
 import type { Database } from "../store/ports.ts";
-import { DURABLE, TEXT } from "../archive/keys.ts";
 
 /** A vault of the issuer's tokens in a batch. */
 export interface IssuedVault {

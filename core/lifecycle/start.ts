@@ -23,20 +23,8 @@ import { storeMissing } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Store } from "../store/ports.ts";
 import * as records from "../store/records.ts";
-import {
-  endOf,
-  HEAD_KEY,
-  keyOf,
-  POSITION_KEY,
-  PREFIX,
-  SECRET_KEY,
-} from "../store/store-keys.ts";
-import {
-  type BatchTokens,
-  decodeBatchTokens,
-  SHARDS,
-  TokenIndex,
-} from "../store/token-index.ts";
+import { endOf, HEAD_KEY, keyOf, POSITION_KEY, PREFIX, SECRET_KEY } from "../store/store-keys.ts";
+import { type BatchTokens, decodeBatchTokens, SHARDS, TokenIndex } from "../store/token-index.ts";
 import { requireAddress } from "../validate.ts";
 import { loadBatches } from "./load-batches.ts";
 

@@ -1,4 +1,5 @@
 import { closeOpenBatch, requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
+import { tell } from "../events/event-log.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
@@ -15,7 +16,6 @@ import { amountOf } from "../store/vault-columns.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/asset-view.ts";
-import { tell } from "../events/event-log.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import type { EntryReport, Issues } from "./form.ts";
 import type { ReadMint } from "./reader.ts";

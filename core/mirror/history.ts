@@ -1,6 +1,7 @@
 import type { LocalAccount } from "viem";
 import { sharedRuns } from "../at-once.ts";
 import { blockRanges, least, overlapping } from "../blocks.ts";
+import { RemoteService, signatureIn } from "../committee/member-service.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
 import type { CommitEvent, L1Reader, Settlement } from "../ports.ts";
@@ -9,7 +10,6 @@ import { countOf, stateCommitment, stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../protocol/hex.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import { mirroredStateTypedData } from "../protocol/typed-data.ts";
-import { RemoteService, signatureIn } from "../committee/member-service.ts";
 
 /** The part of the source chain that a history reads. */
 type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;

@@ -1,3 +1,5 @@
+import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/duplicates.ts";
+import { collectSignatures, committeeOf, type Signers } from "../committee/collector.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex, Mode } from "../model.ts";
 import type * as ports from "../ports.ts";
@@ -5,8 +7,6 @@ import { committeeHash } from "../protocol/attestation.ts";
 import { countOf, type StateLeafContent, type StateRoots } from "../protocol/commitment.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
-import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/duplicates.ts";
-import { collectSignatures, committeeOf, type Signers } from "../committee/collector.ts";
 import type { AttesterClient, Growth, MirrorIdentity, SourceHistory } from "./history.ts";
 import { stateTypedData } from "./history.ts";
 

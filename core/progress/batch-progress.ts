@@ -9,6 +9,7 @@ import {
 } from "../batches/batches.ts";
 import { setLeftOut } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
+import { tellBatch } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Batch, batchIdOf, type Hash, MODES, type Mode } from "../model.ts";
 import type { CommitEvent, L1Event, L1State, PortalIdentity } from "../ports.ts";
@@ -19,7 +20,6 @@ import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, divergenceRecord } from "../store/records.ts";
 import { DIVERGENCE_KEY } from "../store/store-keys.ts";
-import { tellBatch } from "../events/event-log.ts";
 import { judgeBatch } from "../transfers/judge.ts";
 import { requireHash, requireMode, requireText } from "../validate.ts";
 import { putActivity, readActivity } from "../vaults/activity.ts";

@@ -1,6 +1,8 @@
+import type { Adopted } from "../adoption/adopted-batches.ts";
+import { type AdoptedBatch, type AdoptedBatches, assetName } from "../adoption/incoming.ts";
+import { CommittedData, type DataSources } from "../archive/committed-data.ts";
 import { askable, commitsIn } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import { CommittedData, type DataSources } from "../archive/committed-data.ts";
 import { type Address, MODES, type Standard } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { AssetId, CommitEvent, L1Reader } from "../ports.ts";
@@ -11,8 +13,6 @@ import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import type { NewAsset } from "../tenants/assets.ts";
 import { takeBackReorganised } from "./reorganised.ts";
-import type { Adopted } from "../adoption/adopted-batches.ts";
-import { type AdoptedBatch, type AdoptedBatches, assetName } from "../adoption/incoming.ts";
 
 /** Sources of L1's history. Data counts only if it makes L1's root. */
 export interface AdoptOptions extends DataSources {

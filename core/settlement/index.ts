@@ -1,6 +1,7 @@
 /** Brings an engine's batches and withdrawals to L1, and L1's events to the engine. */
-export { type AdoptOptions, adoptFromL1 } from "./from-l1.ts";
+
 export type { ConsentStanding } from "./consents.ts";
+export { type AdoptOptions, adoptFromL1 } from "./from-l1.ts";
 export {
   type MirrorRound,
   MirrorSettler,

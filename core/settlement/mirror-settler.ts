@@ -1,9 +1,5 @@
 import { orAborted } from "../abort.ts";
-import type {
-  AttesterCommittee,
-  MirrorContract,
-  SourceHistory,
-} from "../mirror/index.ts";
+import type { AttesterCommittee, MirrorContract, SourceHistory } from "../mirror/index.ts";
 import { advanceMirror, importBatch, requireMirrorOf, stepOf } from "../mirror/relay.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { L1Tokens, SealedBatch } from "../ports.ts";

@@ -12,6 +12,7 @@ import type {
   SealedBatch,
   TokenMint,
 } from "../ports.ts";
+import { MAX_REFUSAL } from "../progress/batch-progress.ts";
 import { slotsOf, type VaultEntry } from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS, tokenIdOf } from "../protocol/blob.ts";
 import { wordsIn } from "../protocol/blob-batch.ts";
@@ -19,7 +20,6 @@ import { countOf } from "../protocol/commitment.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
-import { MAX_REFUSAL } from "../progress/batch-progress.ts";
 import { SECOND_LOOK_MS } from "./follower.ts";
 import { Attempts } from "./rounds.ts";
 

@@ -1,3 +1,4 @@
+import { assetName } from "../adoption/incoming.ts";
 import { pause } from "../backoff.ts";
 import { requireBlock } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
@@ -7,7 +8,6 @@ import type { Clock, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import { slotsOf, type VaultEntry } from "../protocol/batch-data.ts";
 import { wordsIn } from "../protocol/blob-batch.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
-import { assetName } from "../adoption/incoming.ts";
 import { SECOND_LOOK_MS } from "./follower.ts";
 
 const SIGNING_MS = 600_000;

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { argumentError, MintmarkError } from "../errors.ts";
+import { tell } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
@@ -21,7 +22,6 @@ import {
   requireUuid,
 } from "../validate.ts";
 import { assetView, findAsset, visibleAsset, visibleNumbers } from "./asset-view.ts";
-import { tell } from "../events/event-log.ts";
 
 /** Most assets that belong to one application, with removed ones: each is kept in memory. */
 const MAX_OWN_ASSETS = 1_000;

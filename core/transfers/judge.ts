@@ -1,5 +1,6 @@
 import { findBatch } from "../batches/batches.ts";
 import { failWithdrawals } from "../batches/void-slots.ts";
+import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, VaultId } from "../model.ts";
 import {
@@ -19,7 +20,6 @@ import {
   encodeChunk,
   type StoredVault,
 } from "../store/vault-columns.ts";
-import { tell } from "../events/event-log.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
 import * as lists from "../vaults/stored-lists.ts";
 import { hasSlot, placeOf, readVault, readVaults } from "../vaults/vaults.ts";

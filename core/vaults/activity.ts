@@ -1,4 +1,5 @@
 import { MintmarkError } from "../errors.ts";
+import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/user-records.ts";
 import type { Uuid, VaultId, Withdrawal } from "../model.ts";
@@ -13,7 +14,6 @@ import {
   withdrawalRecord,
 } from "../store/records.ts";
 import { keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
-import { tell } from "../events/event-log.ts";
 import { requireUuid } from "../validate.ts";
 import { decodeActivity } from "./vaults.ts";
 

@@ -1,4 +1,5 @@
 import { MintmarkError } from "../errors.ts";
+import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { batchIdOf, type Uuid } from "../model.ts";
 import { isRedemption } from "../protocol/transfer.ts";
@@ -15,7 +16,6 @@ import {
   transferListRecord,
 } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
-import { tell } from "../events/event-log.ts";
 import { decodeActivity, readVaults } from "./vaults.ts";
 
 /** One slot of a list: the units it gives, and who gets them. */

@@ -5,12 +5,7 @@ import type { EntryOf } from "../store/entries.ts";
 import type { Journaled } from "../store/journal.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
 import type { AdoptedList, DivergenceRecord, LostRun } from "../store/records.ts";
-import {
-  divergenceRecord,
-  headRecord,
-  idempotencyRecord,
-  lostRecord,
-} from "../store/records.ts";
+import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../store/records.ts";
 import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";

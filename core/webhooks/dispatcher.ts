@@ -1,11 +1,11 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
-import type { ApplicationEvent } from "../model.ts";
 import { type Events, eventJson } from "../events/event-log.ts";
-import { type Deliveries, isWanted, type Webhook } from "./webhooks.ts";
+import type { ApplicationEvent } from "../model.ts";
 import type { Reach } from "./address-policy.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";
+import { type Deliveries, isWanted, type Webhook } from "./webhooks.ts";
 
 /** One attempt at a delivery, as its application sees it. */
 export interface Attempt {

@@ -2,6 +2,7 @@ import { hkdfSync } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { argumentError, MintmarkError } from "../errors.ts";
+import { events, tell } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
@@ -12,7 +13,6 @@ import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { rotationRecord, type WebhookRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireText, requireUuid } from "../validate.ts";
-import { events, tell } from "../events/event-log.ts";
 
 /** Most webhooks of an application. */
 const PER_APPLICATION = 10;

@@ -3,6 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Hash, Standard, Uuid, Withdrawal } from "../model.ts";
 import type { BatchHeader, WithdrawalAuthorization } from "../ports.ts";
+import { exitHeader } from "../progress/exit-proofs.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
@@ -15,7 +16,6 @@ import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireHash, requireText } from "../validate.ts";
 import * as vaults from "../vaults/activity.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
-import { exitHeader } from "../progress/exit-proofs.ts";
 import { readWithdrawal } from "./requests.ts";
 
 export async function* pendingWithdrawals(

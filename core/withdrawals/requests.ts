@@ -6,12 +6,9 @@ import { markRequest } from "../ledger/marks.ts";
 import type { Address, Hex, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { MODES } from "../model.ts";
 import type { ListedVault } from "../ports.ts";
+import { portalOf } from "../progress/portals.ts";
 import { ecdsaForm } from "../protocol/signature.ts";
-import {
-  cancellationId,
-  MAX_LISTED_VAULTS,
-  withdrawalListDigest,
-} from "../protocol/typed-data.ts";
+import { cancellationId, MAX_LISTED_VAULTS, withdrawalListDigest } from "../protocol/typed-data.ts";
 import { requireNotLeftOut, requireNotVoid } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
@@ -38,7 +35,6 @@ import {
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
 import { batchAt, decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
-import { portalOf } from "../progress/portals.ts";
 
 /** What an owner has signed. */
 export interface WithdrawalListRequest {

@@ -5,6 +5,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import type { Address, Uuid, VaultId, Withdrawal } from "../model.ts";
 import type { ListedVault, PortalIdentity } from "../ports.ts";
+import { portalOf } from "../progress/portals.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import { cancellationId, type WithdrawalListMessage } from "../protocol/typed-data.ts";
 import { decodeRecord } from "../store/layout.ts";
@@ -21,7 +22,6 @@ import {
 } from "../vaults/signed-requests.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../vaults/transactions.ts";
 import { decodeActivity, ownVaults } from "../vaults/vaults.ts";
-import { portalOf } from "../progress/portals.ts";
 import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
 import * as requests from "./requests.ts";
 

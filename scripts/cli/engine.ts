@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
 import { ClusterStore } from "../../core/cluster/cluster-store.ts";
 import {
   ClusterNode,
@@ -7,6 +6,7 @@ import {
   type PostgresJournal,
 } from "../../core/cluster/index.ts";
 import { beginJournal } from "../../core/cluster/node.ts";
+import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
 import { openJournal } from "../../server/process/cluster.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { operate } from "../../server/process/operator/operations.ts";

@@ -1,12 +1,12 @@
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import type { z } from "zod";
-import { repeat } from "../../core/backoff.ts";
 import { Archive, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import { repeat } from "../../core/backoff.ts";
 import { CommitteeMember } from "../../core/committee/index.ts";
 import { Issuer, LocalMintRecord, MintPolicy } from "../../core/issuer/index.ts";
-import * as mirroring from "../../core/mirror/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
+import * as mirroring from "../../core/mirror/index.ts";
 import { Stack } from "../../core/stack.ts";
 import type { Guard, GuardServerOptions } from "../../server/process/guards.ts";
 import { GuardMetrics, serveMetrics } from "../../server/process/metrics.ts";

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { Archive, rebuild } from "../../core/archive/index.ts";
 import { exportExitKit, proveFromL1 } from "../../core/exit/index.ts";
-import { proofOnMirror } from "../../core/mirror/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
+import { proofOnMirror } from "../../core/mirror/index.ts";
 import {
   exitKitSettings,
   rebuildSettings,

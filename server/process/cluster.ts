@@ -1,13 +1,9 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
+import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/cluster/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../../core/internal.ts";
-import {
-  ClusterNode,
-  type ClusterOptions,
-  PostgresJournal,
-} from "../../core/cluster/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import { type LogOptions, swept } from "../http/log.ts";

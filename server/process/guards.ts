@@ -10,14 +10,14 @@ import {
   type RefusalReason,
   requestSigner,
 } from "../../core/committee/index.ts";
+import { type Hex, type L1Reader, MintmarkError, type Mode } from "../../core/index.ts";
+import { parseJson } from "../../core/internal.ts";
 import {
   consentRequestTypedData,
   type Issuer,
   type LocalMintRecord,
 } from "../../core/issuer/index.ts";
 import type { AttesterClient } from "../../core/mirror/index.ts";
-import { type Hex, type L1Reader, MintmarkError, type Mode } from "../../core/index.ts";
-import { parseJson } from "../../core/internal.ts";
 import { DEFAULT_RATE_LIMITS, type Quota, TokenBuckets } from "../http/access/rate-limit.ts";
 import { addressGroup } from "../http/address.ts";
 import { handleError, ServerError } from "../http/errors.ts";

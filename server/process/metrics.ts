@@ -1,8 +1,8 @@
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Archive } from "../../core/archive/index.ts";
-import { type Attempt, type Engine, MODES, type Mode } from "../../core/index.ts";
 import type { ClusterNode } from "../../core/cluster/index.ts";
+import { type Attempt, type Engine, MODES, type Mode } from "../../core/index.ts";
 import { HeldBytes } from "../http/access/rate-account.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { ReachedChain } from "../jobs/chain.ts";

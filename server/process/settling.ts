@@ -5,9 +5,9 @@ import {
   type MemberClient,
   type MemberStanding,
 } from "../../core/committee/index.ts";
-import { RemoteAttester, SourceHistory } from "../../core/mirror/index.ts";
 import { type Address, type Engine, MintmarkError } from "../../core/index.ts";
 import { type connectL1, connectMirror, type FeeOptions } from "../../core/l1/index.ts";
+import { RemoteAttester, SourceHistory } from "../../core/mirror/index.ts";
 import {
   type ConsentStanding,
   MirrorSettler,

@@ -7,8 +7,8 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { MintmarkError } from "../../core/index.ts";
 import type { ClusterNode, ClusterRole } from "../../core/cluster/index.ts";
+import { MintmarkError } from "../../core/index.ts";
 import { handleError } from "../http/errors.ts";
 
 /** The number of the cluster's writes that a response includes, or must include. */

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { follow } from "../../core/archive/index.ts";
-import { SourceHistory } from "../../core/mirror/history.ts";
 import type { L1Reader } from "../../core/index.ts";
+import { SourceHistory } from "../../core/mirror/history.ts";
 import { createWorld, type World } from "../settlement/fixture.ts";
 import { openArchive } from "./fixture.ts";
 

@@ -5,14 +5,10 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { MemoryLevel } from "memory-level";
 import { afterAll, describe, expect, test } from "vitest";
+import { beginJournal, ClusterNode, type ClusterOptions } from "../../core/cluster/node.ts";
+import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
 import type { Journal } from "../../core/index.ts";
 import { LevelJournal, openEngine } from "../../core/index.ts";
-import {
-  beginJournal,
-  ClusterNode,
-  type ClusterOptions,
-} from "../../core/cluster/node.ts";
-import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import {

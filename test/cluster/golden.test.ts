@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Uuid } from "../../core/index.ts";
 import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
+import type { Uuid } from "../../core/index.ts";
 import { SETTLEMENT } from "../core/engine/fixture.ts";
 import { seen } from "../core/engine/seen.ts";
 import { GOLDEN, promise, textOf, valueFrom } from "../golden/golden.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { type Address, type ContractErrorName, getAddress, toHex, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Growth } from "../../core/mirror/history.ts";
 import type { stateMirrorAbi } from "../../core/l1/abi.ts";
+import type { Growth } from "../../core/mirror/history.ts";
 import { MODES, type Mode } from "../../core/model.ts";
 import { type StateCounts, stateCommitment } from "../../core/protocol/commitment.ts";
 import { bytesToHex, unpackHashes } from "../../core/protocol/hex.ts";

@@ -1,13 +1,10 @@
 import { custom, type LocalAccount } from "viem";
-import { MirrorAttester, SourceHistory } from "../../core/mirror/history.ts";
 import type { Standard, Uuid } from "../../core/index.ts";
 import { readL1 } from "../../core/l1/connect.ts";
 import type { FeeOptions } from "../../core/l1/fees.ts";
 import { connectMirror } from "../../core/l1/mirror.ts";
-import {
-  MirrorSettler,
-  type MirrorSettlerOptions,
-} from "../../core/settlement/mirror-settler.ts";
+import { MirrorAttester, SourceHistory } from "../../core/mirror/history.ts";
+import { MirrorSettler, type MirrorSettlerOptions } from "../../core/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { createWalletClient, custom, erc20Abi, erc721Abi, parseAbi, toHex } from "viem";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { proofOnMirror } from "../../core/mirror/relay.ts";
 import type { Engine, Mode, Standard, VaultId } from "../../core/index.ts";
 import { signatureChecks } from "../../core/l1/connect.ts";
-import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
+import { proofOnMirror } from "../../core/mirror/relay.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
+import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { ADMIN, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";

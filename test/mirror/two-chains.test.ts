@@ -1,8 +1,8 @@
 import { erc20Abi, erc721Abi } from "viem";
 import { afterAll, describe, expect, test } from "vitest";
 import { collectSignatures } from "../../core/committee/collector.ts";
-import { advanceMirror, importBatch } from "../../core/mirror/relay.ts";
 import type { Mode, VaultId } from "../../core/index.ts";
+import { advanceMirror, importBatch } from "../../core/mirror/relay.ts";
 import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";

@@ -4,9 +4,9 @@ import type { BatchSource } from "../../core/archive/sources.ts";
 import { exitWithKit, exitWithKits, exportExitKit } from "../../core/exit/index.ts";
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
-import { adoptFromL1 } from "../../core/settlement/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
+import { adoptFromL1 } from "../../core/settlement/index.ts";
 import { at, copyOf, createWorld, expectOneHistory, MATURITY, type World } from "./fixture.ts";
 
 const MODE = "zk-rollup";

@@ -1,6 +1,6 @@
 import type { MemberClient } from "../../core/committee/member-service.ts";
-import type { AttesterClient } from "../../core/mirror/history.ts";
 import type { Engine } from "../../core/index.ts";
+import type { AttesterClient } from "../../core/mirror/history.ts";
 
 /** A committee of which some do not answer for a while, or answer wrongly. */
 export class SickCommittee {

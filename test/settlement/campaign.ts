@@ -1,6 +1,6 @@
 import { toHex } from "viem";
-import { SourceHistory } from "../../core/mirror/history.ts";
 import { type Engine, MODES, type Standard, type VaultId } from "../../core/index.ts";
+import { SourceHistory } from "../../core/mirror/history.ts";
 import type { L1Reader } from "../../core/ports.ts";
 import type { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";

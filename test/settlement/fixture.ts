@@ -5,10 +5,7 @@ import * as viem from "viem";
 import { expect } from "vitest";
 import { collectAttestations } from "../../core/committee/collector.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
-import {
-  attestationTypedData,
-  type MemberClient,
-} from "../../core/committee/member-service.ts";
+import { attestationTypedData, type MemberClient } from "../../core/committee/member-service.ts";
 import type {
   Engine,
   EngineOptions,
@@ -18,10 +15,8 @@ import type {
   Uuid,
   VaultId,
 } from "../../core/index.ts";
-import { adoptFromL1 } from "../../core/settlement/from-l1.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1, type L1Options } from "../../core/l1/connect.ts";
-import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
 import type {
   HistoryPoint,
   L1Committer,
@@ -32,6 +27,8 @@ import type {
 import { encodeAttestation } from "../../core/protocol/attestation.ts";
 import { compactSignature } from "../../core/protocol/signature.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
+import { adoptFromL1 } from "../../core/settlement/from-l1.ts";
+import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
 import type { NewAsset } from "../../core/tenants/assets.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";

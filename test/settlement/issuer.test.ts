@@ -1,14 +1,10 @@
 import { MemoryLevel } from "memory-level";
 import { recoverTypedDataAddress, toHex } from "viem";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Address, Hash, L1Block, L1Event, SealedBatch } from "../../core/index.ts";
 import { Issuer, type IssuerOptions } from "../../core/issuer/issuer.ts";
 import { LocalMintRecord, type RecordedMint } from "../../core/issuer/local-record.ts";
-import {
-  type AssetPolicy,
-  MintPolicy,
-  type MintRecord,
-} from "../../core/issuer/usage-book.ts";
-import type { Address, Hash, L1Block, L1Event, SealedBatch } from "../../core/index.ts";
+import { type AssetPolicy, MintPolicy, type MintRecord } from "../../core/issuer/usage-book.ts";
 import { BLOB_BYTES, manifestHash } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { bytesToHex, keccak256 } from "../../core/protocol/hex.ts";

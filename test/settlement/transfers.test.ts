@@ -4,8 +4,8 @@ import { follow } from "../../core/archive/follow.ts";
 import type { Archive } from "../../core/archive/index.ts";
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { adoptFromL1 } from "../../core/settlement/from-l1.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
+import { adoptFromL1 } from "../../core/settlement/from-l1.ts";
 import { sourceOf } from "../archive/fixture.ts";
 import { at, commitUnseen, copyOf, expectOneHistory } from "./fixture.ts";
 import {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DEFAULT_LIMITS } from "../../../core/index.ts";
-import { ROLLUP_DATA } from "../../../core/settlement/index.ts";
 import { MAX_MEMBERS } from "../../../core/protocol/index.ts";
+import { ROLLUP_DATA } from "../../../core/settlement/index.ts";
 import { ISSUER } from "../../http/access/access-token.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS } from "../../http/access/owner-relay.ts";
 import { DEFAULT_MEMORY_BYTES } from "../../http/access/rate-account.ts";

@@ -13,10 +13,10 @@ import {
 } from "../../../core/index.ts";
 import { EventHub } from "../../../core/ledger/event-hub.ts";
 import { Followers } from "../../../core/ledger/followers.ts";
-import { Reference } from "../../../core/verify/reference.ts";
 import { readJournal } from "../../../core/store/journal.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
+import { Reference } from "../../../core/verify/reference.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import {
   all,

@@ -4,14 +4,14 @@ import { closeOpenBatch } from "../../../core/batches/seal.ts";
 import type { Hex } from "../../../core/index.ts";
 import { Ledger } from "../../../core/ledger/ledger.ts";
 import { readLimits } from "../../../core/ledger/options.ts";
-import { Output } from "../../../core/verify/reference-records.ts";
-import { ReferenceTenants } from "../../../core/verify/reference-tenants.ts";
-import { ReferenceTokens } from "../../../core/verify/reference-vaults.ts";
 import { tokenIdOf } from "../../../core/protocol/blob.ts";
 import { hexToBytes } from "../../../core/protocol/hex.ts";
 import type { Store } from "../../../core/store/ports.ts";
 import { fastTokenIdOf, TokenHasher } from "../../../core/store/token-id.ts";
 import { TokenIndex } from "../../../core/store/token-index.ts";
+import { Output } from "../../../core/verify/reference-records.ts";
+import { ReferenceTenants } from "../../../core/verify/reference-tenants.ts";
+import { ReferenceTokens } from "../../../core/verify/reference-vaults.ts";
 import { blobOf, SETTLEMENT } from "./fixture.ts";
 
 /** Few shards and few places, so that tokens collide and wrap around. */
