@@ -364,7 +364,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
     return this.#withdrawnBefore(vaultId, origin, null);
   }
 
-  /** The same, without a mint that was voided after so many commits; null counts every one. */
+  /** Units that L1 has paid, or voided within so many commits; null counts every voided mint. */
   async #withdrawnBefore(vaultId: VaultId, origin: VaultId, commits: bigint | null) {
     const paid = await this.paid(vaultId);
     const voided = await this.text(keys.vaultKey("voided", origin));

@@ -109,7 +109,7 @@ function isOfMadeVault(log: DecodedLog): boolean {
   return log.eventName === "Withdrawn" && isMadeVaultId(log.args.vaultId);
 }
 
-/** What the contract tells of a commit in the one or two events directly before it. */
+/** Reads what the contract tells of a commit in the one or two events directly before it. */
 function besideCommit(
   before: readonly DecodedLog[],
 ): Pick<CommitEvent, "leftOut" | "blobs" | "transfers"> {

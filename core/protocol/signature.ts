@@ -21,7 +21,7 @@ const UNDEPLOYED = "6492".repeat(16);
 export const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 export const Y_PARITY_BIT = 1n << 255n;
 
-/** What an ECDSA signature says in any of its forms; null for other bytes and a high s. */
+/** The content of an ECDSA signature in any of its forms; null for other bytes and a high s. */
 function partsOf(signature: Hex) {
   const [, r, second, v] = ECDSA.exec(signature) ?? [];
   if (r === undefined || second === undefined) return null;

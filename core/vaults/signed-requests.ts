@@ -31,7 +31,7 @@ export function secondsNow(ledger: Ledger): bigint {
   return BigInt(Math.floor(ledger.journalClock.now() / 1000));
 }
 
-/** What an owner may have signed, for the contract that pays on a chain. */
+/** The messages that an owner may have signed, for the contract that pays on a chain. */
 export interface OwnersSignature {
   readonly chainId: bigint;
   readonly owner: Address;

@@ -36,7 +36,7 @@ import {
 } from "../vaults/signed-requests.ts";
 import { batchAt, decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
 
-/** What an owner has signed. */
+/** A list of withdrawals that an owner has signed. */
 export interface WithdrawalListRequest {
   /**
    * 1 to 256, each vault once, in the order that was signed. All have one owner, and tokens of one
@@ -118,8 +118,7 @@ export async function requestWithdrawals(
             decodeWithdrawal(id, group.resolve(keyOf.withdrawal(id), others[firstDead + i])),
           )
           .filter(isSignatureRefused);
-        // What is wrong with the request as a whole is said of it, unless some of it was accepted
-        // before.
+        // A fault of the whole list rejects it, unless part was accepted before.
         const fault = faultOf(() => {
           ledger.requirePromising();
           requireDeadline(ledger, deadline, MIN_VALIDITY);
@@ -242,7 +241,7 @@ const CANCELLED_LIST = "The owner has cancelled this list on L1. Sign another on
 export const CANCELLED_VAULT =
   "The owner has cancelled on L1 what it signs of this vault. Only the owner itself can withdraw it there.";
 
-/** What was accepted under a digest; undefined for nothing. */
+/** The stored list of a digest; undefined for none. */
 function decodeList(stored: Buffer | undefined) {
   return stored && decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
 }

@@ -15,7 +15,7 @@ import {
   signedGroup,
 } from "./fixture/transfers.ts";
 
-/** What the naive twin knows of a vault: nothing of words, trees, ids or storage. */
+/** The naive twin knows this of a vault: nothing of words, trees, ids or storage. */
 interface NaiveVault {
   readonly token: number;
   readonly owner: number;

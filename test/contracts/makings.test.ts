@@ -246,7 +246,7 @@ describe("entering", () => {
     );
     const { failed } = await outcomeOf(d, await d.state.write.withdrawBatch(asked, as(ann)));
     expect(failed.map(({ error }) => error)).toEqual(["LineageEnded"]);
-    // What is committed later is no better.
+    // A vault that is committed later is no better.
     const later = await commit.validium(d, [entry(assets.card, owned(bob), "7")]);
     await time.increase(MATURITY);
     await ended(later, bob);

@@ -39,14 +39,14 @@ const FORMS: Readonly<Record<string, (signature: Hex) => Hex>> = {
   "64 bytes": compactBytes,
 };
 
-/** Whoever signs for vaults: an account by its key, or the wallet contract of that key. */
+/** The signer for vaults: an account by its key, or the wallet contract of that key. */
 interface Owner {
   readonly address: Address;
   readonly sign: (digest: Hex) => Promise<Hex>;
   readonly isWallet: boolean;
 }
 
-const TOKENS = 4; // Of each owner
+const TOKENS_OF_OWNER = 4;
 
 describe("a signature in each form is good on L1, from", () => {
   let world: World;
@@ -91,8 +91,8 @@ describe("a signature in each form is good on L1, from", () => {
     for (const owner of owners.values()) {
       const { address: ownerAddress } = owner;
       const mint = { assetId: assets.get("erc721"), amount: 1, dataAvailabilityMode: "zk-rollup" };
-      const first = vaults.size * TOKENS;
-      const mints = Array.from({ length: TOKENS }, (_, i) => ({
+      const first = vaults.size * TOKENS_OF_OWNER;
+      const mints = Array.from({ length: TOKENS_OF_OWNER }, (_, i) => ({
         ...mint,
         tokenId: `${first + i}`,
       }));
@@ -263,7 +263,7 @@ describe("a signature in each form is good on L1, from", () => {
     expect((await withdrawal()).status).toBe("settled");
   });
 
-  /** What brings an owner's signature to L1, whatever wrote it. */
+  /** The form of an owner's signature that goes to L1, whatever wrote it. */
   async function formOf({ address, sign }: Owner, digest: Hex): Promise<Hex> {
     const signature = await sign(digest);
     return (await ecdsaForm(address, digest, signature)) ?? signature;
