@@ -31,7 +31,8 @@ export const JOBS: readonly {
       StateCommitment: "contracts/StateCommitment.sol",
       Administration: "contracts/state/Administration.sol",
     },
-    runs: 3_300,
+    // More would leave the constructor no room for 64 members, EIP-3860.
+    runs: 2_200,
   },
   { sources: { Transfers: "contracts/state/Transfers.sol" }, runs: 1_000_000 },
   { sources: { Makings: "contracts/state/Makings.sol" }, runs: 1_000_000 },
