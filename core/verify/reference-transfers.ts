@@ -386,8 +386,7 @@ export class ReferenceTransfers extends Part<{
       if (batch !== undefined) putChunks(out, batch, vaults);
       for (const [slot, { amount }] of vaults.entries()) {
         const vaultId = packVaultId({ mode: "zk-rollup", batchNumber, slot });
-        const { withdrawn, transferred } = this.parts.withdrawals.activity(vaultId);
-        if (withdrawn + transferred > amount)
+        if (this.parts.withdrawals.activity(vaultId).withdrawn > amount)
           out.report(`L1 has paid more of vault ${vaultId} than it holds`);
       }
     }
