@@ -84,7 +84,7 @@ export function naiveDecode(data: Hex): TransferGroup[] | null {
   const ids = all.map(({ vaultId }) => vaultId);
   if (
     new Set(ids).size !== ids.length ||
-    ids.some((id) => id >= 2n ** 64n || (id >> 52n) % 2048n !== 0n)
+    ids.some((id) => id >= 2n ** 64n || ((id >> 52n) % 2048n !== 0n && !isMade(id)))
   )
     return null;
   return groups.length === 0 || naiveSlots(all) > 8_192 ? null : groups;
@@ -133,4 +133,9 @@ export function naiveDigest(
     primaryType: "Transfers",
     message: { transfers, deadline },
   });
+}
+
+/** Whether the id begins with the bits 01, and the number of its making is 1 or more. */
+function isMade(id: bigint): boolean {
+  return id / 2n ** 62n === 1n && (id % 2n ** 62n) / 2n ** 20n >= 1n;
 }
