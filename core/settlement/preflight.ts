@@ -14,7 +14,7 @@ import type {
 } from "../ports.ts";
 import { MAX_REFUSAL } from "../progress/batch-progress.ts";
 import { slotsOf, type VaultEntry } from "../protocol/batch-data.ts";
-import { MAX_FOREIGN_IDS, tokenIdOf } from "../protocol/blob.ts";
+import { MAX_FOREIGN_IDS, tokenIdOf, unpayable } from "../protocol/blob.ts";
 import { wordsIn } from "../protocol/blob-batch.ts";
 import { countOf } from "../protocol/commitment.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
@@ -293,8 +293,12 @@ export class Preflight {
     if (slots.length === 0) return;
     const byType = Map.groupBy(slots, ({ assetType }) => assetType);
     for await (const asset of this.#engine.operator.assets()) {
-      const entries = byType.get(asset.assetType);
-      if (entries !== undefined && this.#isHere(asset)) yield [asset, entries];
+      if (!this.#isHere(asset)) continue;
+      // L1 takes batches of another operator with vaults that it pays nobody.
+      const entries = byType
+        .get(asset.assetType)
+        ?.filter((entry) => unpayable(entry, asset.standard, asset.blobScheme) === null);
+      if (entries !== undefined && entries.length > 0) yield [asset, entries];
     }
   }
 

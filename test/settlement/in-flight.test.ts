@@ -385,7 +385,7 @@ describe("several relays under way", () => {
         withdrawnBalance: 1n,
       });
     }
-    // The commit, and three relays of up to 21.
-    expect(await chain.sentByOperator()).toBe(4);
+    // The commit, and five relays of up to ten: each list can ask a wallet contract.
+    expect(await chain.sentByOperator()).toBe(6);
   });
 });
