@@ -326,6 +326,26 @@ describe("while the server runs, and with a chain", () => {
     expect(server.log.join("\n")).not.toContain(key.slice(2));
   });
 
+  test("events that a node left out are read again by one command, once", async () => {
+    const key = toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array());
+    const places = ["--from-block", fromBlock, "--confirmations", "0"];
+    await mintSword(4);
+    await run("batches", "seal");
+    const commit = ["batches", "commit", "--rpc", chain.rpcUrl, ...places, "--json"];
+    const committed = await mintmark(commit, { ...settings, MINTMARK_OPERATOR_KEY: key });
+    expect(committed.json()).toMatchObject({ committed: 1 });
+    const status = async () => {
+      const { data } = await run("batches", "status", "--mode", "zk-rollup", "--limit", "1");
+      return data[0].status;
+    };
+    // As a node's empty answers have left it.
+    await run("rescan", "--rpc", chain.rpcUrl, ...places, "--take-back");
+    expect(await status()).toBe("settled");
+    const again = await run("rescan", "--rpc", chain.rpcUrl, ...places);
+    expect(again).toMatchObject({ added: 0 });
+    expect((await run("verify")).problems).toEqual([]);
+  });
+
   test("the doctor says what a node lacks of the past", async () => {
     const node = new FaultyNode(
       createTestClient({ mode: "hardhat", transport: http(chain.rpcUrl) }),
@@ -352,6 +372,35 @@ describe("while the server runs, and with a chain", () => {
       found: `the node gives no event of block ${fromBlock}, in which the contract was deployed`,
     });
     await node.close();
+  });
+
+  test("an event that a webhook's endpoint can never take is skipped, and its types changed", async () => {
+    const [{ applicationId }] = await run("applications", "list");
+    const ofApplication = ["--application", applicationId];
+    const client = createClient({ baseUrl: server.url, apiKey });
+    const url = "https://example.com/hook";
+    const { webhookId = "" } =
+      (await client.POST("/api/v1/webhooks", { body: { url } })).data ?? {};
+    const [{ delivered }] = await run("webhooks", "list", ...ofApplication);
+    await mintSword(5);
+    const skip = ["webhooks", "skip", webhookId];
+    const early = await mintmark([...skip, `${delivered + 9}`, ...ofApplication], settings);
+    expect(early.stderr).toContain(`sequence>: must be ${delivered + 1},`);
+    expect(await run(...skip, `${delivered + 1}`, ...ofApplication)).toMatchObject({
+      delivered: delivered + 1,
+    });
+    const types = ["--types", "mint.accepted,batch.settled"];
+    expect(await run("webhooks", "change", webhookId, ...types, ...ofApplication)).toMatchObject({
+      types: ["mint.accepted", "batch.settled"],
+    });
+    const unknown = await mintmark(
+      ["webhooks", "change", webhookId, "--types", "mint", ...ofApplication],
+      settings,
+    );
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("mint.accepted")]);
+    expect(await run("webhooks", "change", webhookId, ...ofApplication)).toMatchObject({
+      types: [],
+    });
   });
 
   test("owners and guards take the genuine contract, and none with a hidden upgrade key", async () => {
