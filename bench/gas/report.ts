@@ -55,15 +55,27 @@ const FIGURE = /\[[\d,]+\]\(gas\.md#([a-z0-9-]+)\s"([^":]+): ([^"]+)"\)/g;
  * @throws Error for a link that names no figure
  */
 export function withFigures(page: string, gasPage: string): string {
-  return page.replace(FIGURE, (link: string, anchor: string, column: string, label: string) => {
-    const section = gasPage.split(/^## /m).find((text) => anchorOf(text) === anchor) ?? "";
-    const rows = section.split("\n").filter((line) => line.startsWith("|"));
-    const [head = [], ...others] = rows.map((line) => line.split("|").map((cell) => cell.trim()));
-    const row = others.find((cells) => cells[1] === label);
-    const figure = row?.[head.indexOf(column)];
-    if (figure === undefined) throw new Error(`docs/gas.md has no figure for ${link}`);
-    return link.replace(/[\d,]+/, figure);
+  return page.replace(FIGURE, (link: string, section: string, column: string, label: string) => {
+    const figure = figureIn(gasPage, section, column, label);
+    return link.replace(/[\d,]+/, figure.toLocaleString("en"));
   });
+}
+
+/**
+ * A figure of docs/gas.md.
+ *
+ * @param section - the anchor of its section
+ * @throws Error when the page has none there
+ */
+export function figureIn(gasPage: string, section: string, column: string, label: string): number {
+  const text = gasPage.split(/^## /m).find((each) => anchorOf(each) === section) ?? "";
+  const rows = text.split("\n").filter((line) => line.startsWith("|"));
+  const [head = [], ...others] = rows.map((line) => line.split("|").map((cell) => cell.trim()));
+  const row = others.find((cells) => cells[1] === label);
+  const figure = row?.[head.indexOf(column)];
+  if (figure === undefined)
+    throw new Error(`docs/gas.md has no figure in ${section} for "${column}: ${label}"`);
+  return Number(figure.replaceAll(",", ""));
 }
 
 function anchorOf(section: string): string {

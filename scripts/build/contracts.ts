@@ -11,7 +11,7 @@ import { posix } from "node:path";
 import type { CompilerOutput } from "hardhat/types/solidity";
 import { type Abi, keccak256, size } from "viem";
 import { type Artifact, type ContractName, readArtifact } from "../../core/l1/artifact.ts";
-import { answerHelp } from "../cli/errors.ts";
+import { answerHelp } from "../cli/exit.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const require = createRequire(import.meta.url);

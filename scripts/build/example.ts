@@ -4,7 +4,7 @@
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { answerHelp } from "../cli/errors.ts";
+import { answerHelp } from "../cli/exit.ts";
 
 const FOLDER = new URL("../../examples/", import.meta.url);
 /** Other programs use it; alone it does nothing. */

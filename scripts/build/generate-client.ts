@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import type { z } from "zod";
 import { openApiDocument } from "../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
-import { answerHelp } from "../cli/errors.ts";
+import { answerHelp } from "../cli/exit.ts";
 
 const TARGET = new URL("../../server/client/api.ts", import.meta.url);
 

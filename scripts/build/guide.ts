@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Level } from "level";
 import { pause } from "../../core/backoff.ts";
-import { answerHelp } from "../cli/errors.ts";
+import { answerHelp } from "../cli/exit.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DOCS = join(ROOT, "docs");

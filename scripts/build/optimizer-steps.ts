@@ -5,7 +5,7 @@
 import { createRequire } from "node:module";
 import { hexToBytes } from "viem";
 import type { Artifact } from "../../core/l1/artifact.ts";
-import { answerHelp } from "../cli/errors.ts";
+import { answerHelp } from "../cli/exit.ts";
 import { print } from "../cli/output.ts";
 import { compile, JOBS, settingsFor } from "./contracts.ts";
 

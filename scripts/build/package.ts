@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import source from "../../package.json" with { type: "json" };
 import { bundleOptions, chartStyle, SCRIPTS } from "../../server/pages/bundle.ts";
-import { answerHelp } from "../cli/errors.ts";
+import { answerHelp } from "../cli/exit.ts";
 import { bundleLibraries } from "./libraries.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -8,7 +8,7 @@ import { accountOf, keyIn } from "../../server/process/account.ts";
 import { member } from "../../server/process/settings/fields.ts";
 import { instant } from "../../server/routes/api/fields.ts";
 import type { Options } from "./command.ts";
-import { UsageError } from "./errors.ts";
+import { UsageError } from "./exit.ts";
 
 /** The help of commands that name an asset shows this. */
 export const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";

@@ -3,7 +3,8 @@ import { safeParse, type z } from "zod";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { readSettings } from "../../server/process/settings/config.ts";
 import { isSecret } from "../../server/process/settings/settings.ts";
-import { EXIT, exitCodeOf } from "./errors.ts";
+import { exitCodeOf } from "./errors.ts";
+import { EXIT } from "./exit.ts";
 import { type Flags, print, printError, progressLine } from "./output.ts";
 
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { command } from "./command.ts";
-import { UsageError } from "./errors.ts";
+import { UsageError } from "./exit.ts";
 
 /**
  * `mintmark completion <shell>`: a script that completes commands and options, generated from the

@@ -13,7 +13,7 @@ import { operate } from "../../server/process/operator/operations.ts";
 import { askServer } from "../../server/process/operator/socket.ts";
 import { ConfigError, readConfigFile, readSettings } from "../../server/process/settings/config.ts";
 import { storeSettings } from "../../server/process/settings/settings.ts";
-import { UsageError } from "./errors.ts";
+import { UsageError } from "./exit.ts";
 
 /** The server reads these too, so one environment or file serves both. */
 const SETTINGS = ["MINTMARK_CONFIG", ...Object.keys(storeSettings.shape)];

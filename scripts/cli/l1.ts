@@ -6,7 +6,7 @@ import type {
   GuardSettings,
   SourceSettings,
 } from "../../server/process/settings/process-settings.ts";
-import { EXIT, UsageError } from "./errors.ts";
+import { EXIT, UsageError } from "./exit.ts";
 
 type ChainSettings = Pick<GuardSettings, "MINTMARK_RPC_URL" | "MINTMARK_CONTRACT"> &
   Partial<Pick<GuardSettings, "MINTMARK_CONFIRMATIONS">>;

@@ -4,7 +4,8 @@ import { visible } from "../../core/internal.ts";
 import { decimalAmount } from "../../core/protocol/quantized.ts";
 import { ApiError } from "../../server/client/index.ts";
 import { jsonText } from "../files.ts";
-import { messageOf, UsageError } from "./errors.ts";
+import { messageOf } from "./errors.ts";
+import { UsageError } from "./exit.ts";
 
 /** Replaces hidden characters: names come from others, and could move the terminal's cursor. */
 const REPLACEMENT = "\u{fffd}";

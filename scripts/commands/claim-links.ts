@@ -7,7 +7,7 @@ import { ApiError, answer, type MintEntry } from "../../server/client/index.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
 import { command, type Options } from "../cli/command.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 
 const HEADER = "number,link,linkAddress";
 const MOST_LINKS = 100_000;

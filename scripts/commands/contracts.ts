@@ -7,7 +7,7 @@ import { powersOf } from "../../core/l1/powers.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { addressOf, processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { chainOf } from "../cli/l1.ts";
 import { checkPlan } from "../deploy/check.ts";
 import { deploy } from "../deploy/deploy.ts";

@@ -15,7 +15,7 @@ import { codeOf, refusedForNow } from "../../server/client/retry.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
 import { command, type Given } from "../cli/command.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 
 /** Refused rows shown on a terminal; the result has all. */
 const SHOWN = 20;

@@ -7,7 +7,7 @@ import { exitPageHtml } from "../../server/pages/scripted.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, partOf, processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { writeNamed } from "../cli/output.ts";
 import { jsonText } from "../files.ts";
 

@@ -3,7 +3,8 @@ import * as processes from "../../server/process/settings/process-settings.ts";
 import { SETTINGS, settings as serverSettings } from "../../server/process/settings/settings.ts";
 import { stopSignal, stopSignalFromStart } from "../../server/process/shutdown.ts";
 import { command } from "../cli/command.ts";
-import { EXIT, messageOf } from "../cli/errors.ts";
+import { messageOf } from "../cli/errors.ts";
+import { EXIT } from "../cli/exit.ts";
 import { missingHardhat } from "../sandbox/chain.ts";
 
 const note = (line: string) => process.stderr.write(`${line}\n`);

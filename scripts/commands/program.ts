@@ -1,7 +1,7 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { addCompletion } from "../cli/completion.ts";
-import { EXIT, EXIT_HELP, UsageError } from "../cli/errors.ts";
+import { EXIT, EXIT_HELP, UsageError } from "../cli/exit.ts";
 import { addOperations } from "../cli/operations.ts";
 import { printError } from "../cli/output.ts";
 import { claimLinksCommand } from "./claim-links.ts";

@@ -9,7 +9,8 @@ import {
 } from "../../server/process/settings/process-settings.ts";
 import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
-import { messageOf, UsageError } from "../cli/errors.ts";
+import { messageOf } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { chainOf, openLevel, sourcesOf } from "../cli/l1.ts";
 import { exitKitText } from "./exit.ts";
 

@@ -17,7 +17,7 @@ import type { Running } from "../../server/process/operator/operation.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import * as inputs from "../cli/arguments.ts";
 import { command, type Options } from "../cli/command.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { chainOf } from "../cli/l1.ts";
 
 const KEY = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

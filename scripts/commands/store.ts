@@ -3,7 +3,7 @@ import { holdsStore } from "../../core/store/level-folder.ts";
 import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { beginCluster, openStore, restoreFromCluster, storeOf } from "../cli/engine.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 
 const STORE = { "--store <folder>": "the store's folder (MINTMARK_STORE)" };
 

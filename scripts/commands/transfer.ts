@@ -5,7 +5,7 @@ import * as api from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, addressOfServer, partOf, processAccount, secondsOf } from "../cli/arguments.ts";
 import { command, type Given } from "../cli/command.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { chainOf } from "../cli/l1.ts";
 
 const VAULT = "9223372036854775808";

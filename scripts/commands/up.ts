@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { readConfig } from "../../server/process/settings/config.ts";
 import { doctorSettings, upSettings } from "../../server/process/settings/process-settings.ts";
 import { command } from "../cli/command.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { print } from "../cli/output.ts";
 import { examine, type Finding } from "../doctor/doctor.ts";
 import { NETWORK_NAMES, networks } from "../up/networks.ts";

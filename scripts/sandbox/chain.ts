@@ -1,5 +1,5 @@
 import packageJson from "../../package.json" with { type: "json" };
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { freePort } from "./process.ts";
 
 export type LocalChain = Awaited<ReturnType<typeof startChain>>;

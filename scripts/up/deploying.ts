@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { formatEther } from "viem";
 import type { Address } from "../../core/index.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { checkPlan, type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
 import { deploy } from "../deploy/deploy.ts";
 import type { Deployer } from "../deploy/deployer.ts";

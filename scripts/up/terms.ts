@@ -3,7 +3,7 @@ import { z } from "zod";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { address, member } from "../../server/process/settings/fields.ts";
 import { tokenSetting } from "../../server/process/settings/process-settings.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 
 const MONTH_S = 30 * 86_400;
 const seconds = z.int().min(0).max(MONTH_S);

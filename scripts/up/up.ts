@@ -1,7 +1,7 @@
 import { formatEther } from "viem";
 import { TOKEN_CONTRACT } from "../../core/l1/own-token.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
-import { UsageError } from "../cli/errors.ts";
+import { UsageError } from "../cli/exit.ts";
 import { checkTerms, priceOf } from "../deploy/check.ts";
 import { chainOn, type Deployer } from "../deploy/deployer.ts";
 import { type Deployment, pendingOf, readRecord } from "../deploy/record.ts";

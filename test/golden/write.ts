@@ -17,7 +17,7 @@ import { transfersTypedData } from "../../core/protocol/transfer.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { messageOf, signatureHeaders } from "../../core/webhooks/dispatcher.ts";
 import { pinnedCode } from "../../scripts/build/contracts.ts";
-import { answerHelp } from "../../scripts/cli/errors.ts";
+import { answerHelp } from "../../scripts/cli/exit.ts";
 import { exitKitText } from "../../scripts/commands/exit.ts";
 import { lower, send } from "../../scripts/deploy/deployer.ts";
 import { OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
