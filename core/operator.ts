@@ -256,6 +256,8 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * be outdated.
      */
     reorganisations: () => ledger.reorganisations,
+    /** Number of signatures since the opening that took the place of ones that L1 refused. */
+    betterSignatures: () => ledger.betterSignatures,
     /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
     pendingWithdrawals: ofLedger(pendingWithdrawals),
     /** One pending withdrawal; null once settled or failed. */

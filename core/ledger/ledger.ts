@@ -162,6 +162,7 @@ export class Ledger {
   readonly divergenceMs: number;
   readonly monotonic: Clock;
   reorganisations = 0; // Entries recorded since the opening, for all chains
+  betterSignatures = 0; // Signatures since the opening that took the place of refused ones
   awaitsComparison = false; // Whether the store must be compared with L1 before it mints
 
   constructor(store: Store, options: EngineOptions, limits: Limits, emit: Emit, seed: Uint8Array) {

@@ -1,6 +1,6 @@
 import { type Backoff, backoffDelay } from "../backoff.ts";
 import { messageOf } from "../errors.ts";
-import { batchIdOf, type Hash, type Uuid } from "../model.ts";
+import { batchIdOf, type Hash, type Hex, type Uuid } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import { sharesOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
@@ -28,6 +28,8 @@ type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
 /** How often the contract refused, and the time of the clock before which nothing is sent. */
 type Refused = { readonly times: number; readonly notBefore: number };
+/** A refused withdrawal, as it was signed then. */
+type RefusedOne = Refused & { readonly signature: Hex };
 const NEVER: Refused = { times: 0, notBefore: 0 };
 
 export interface SenderOptions {
@@ -60,7 +62,9 @@ export class WithdrawalSender {
    * Withdrawals that the contract refused last time. A new process tries each at once, which is
    * harmless.
    */
-  readonly #refused = new Map<Uuid, Refused>();
+  readonly #refused = new Map<Uuid, RefusedOne>();
+  /** Number of better signatures at the last pass. */
+  #betterSignatures = 0;
   /**
    * Withdrawals refused in transactions, by owner and asset. Owner or asset caused it, so newly
    * signed ones of both wait too.
@@ -95,6 +99,7 @@ export class WithdrawalSender {
 
   async #sendReady(signal?: AbortSignal): Promise<number> {
     const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
+    await this.#releaseSignedAnew();
     const isHeld = (withdrawalId: Uuid) => this.#refusalsOf(withdrawalId).notBefore > this.#clock();
     const ready: PendingWithdrawal[] = [];
     for await (const pending of this.queue.ready(moment, isHeld)) {
@@ -125,6 +130,18 @@ export class WithdrawalSender {
       this.#portal.finalizedBlockNumber().then((number) => this.#portal.block(number)),
     ]);
     return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
+  }
+
+  /** A better signature is tried at once. */
+  async #releaseSignedAnew(): Promise<void> {
+    const { operator } = this.#engine;
+    const count = operator.betterSignatures();
+    if (count === this.#betterSignatures) return;
+    for (const [withdrawalId, { signature }] of this.#refused) {
+      const pending = await operator.pendingWithdrawal(withdrawalId);
+      if (pending?.authorization.signature !== signature) this.#refused.delete(withdrawalId);
+    }
+    this.#betterSignatures = count;
   }
 
   /**
@@ -242,15 +259,12 @@ export class WithdrawalSender {
     return !(await isPending());
   }
 
-  async #refuse(
-    { withdrawal: { withdrawalId } }: PendingWithdrawal,
-    reason: string,
-  ): Promise<void> {
+  async #refuse(pending: PendingWithdrawal, reason: string): Promise<void> {
+    const { withdrawalId } = pending.withdrawal;
+    const { signature } = pending.authorization;
     const times = this.#refusalsOf(withdrawalId).times + 1;
-    this.#refused.set(withdrawalId, {
-      times,
-      notBefore: this.#clock() + backoffDelay(RETRY, times),
-    });
+    const notBefore = this.#clock() + backoffDelay(RETRY, times);
+    this.#refused.set(withdrawalId, { times, notBefore, signature });
     await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, reason);
   }
 
@@ -268,8 +282,10 @@ export class WithdrawalSender {
     );
   }
 
-  #hold({ withdrawal: { withdrawalId } }: PendingWithdrawal, notBefore: number): void {
-    this.#refused.set(withdrawalId, { ...this.#refusalsOf(withdrawalId), notBefore });
+  #hold({ withdrawal, authorization }: PendingWithdrawal, notBefore: number): void {
+    const { withdrawalId } = withdrawal;
+    const { times } = this.#refusalsOf(withdrawalId);
+    this.#refused.set(withdrawalId, { times, notBefore, signature: authorization.signature });
   }
 
   #refusalsOf(withdrawalId: Uuid): Refused {
@@ -370,7 +386,8 @@ export function pendingQueue({ operator }: SettlementPort, chainId: bigint) {
     /** Another word when what is pending, or the chain as far as it was followed, has changed. */
     async word(): Promise<string> {
       const { size } = await listed();
-      return `${operator.portal(chainId).observed} ${reorganisations} ${newest} ${size}`;
+      const signed = operator.betterSignatures();
+      return `${operator.portal(chainId).observed} ${reorganisations} ${newest} ${size} ${signed}`;
     },
     /**
      * Withdrawals that can be sent now or have expired for good, oldest first, without those that

@@ -154,6 +154,7 @@ export async function requestWithdrawals(
         if (checked.every(isOutcome) && !isBetter) return checked;
         if (known === undefined || isBetter)
           ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: listed });
+        if (isBetter) group.onDurable(() => ledger.betterSignatures++);
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
           const activity = one.replaced.reduce(
