@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { KeySession } from "../../core/index.ts";
 import { revocationCalldata, sessionCalldata } from "../../core/l1/index.ts";
 import { SESSION_TYPES, sessionTypedData } from "../../core/protocol/index.ts";
+import { invalid } from "../http/errors.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { typedDataOf, typedDataToWire } from "./typed-data.ts";
@@ -75,6 +76,8 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
     errors: ["asset_not_found", "signature_invalid", "l1_failed"],
     async handle({ engine, applicationId, body }) {
       const { ownerAddress: owner, keyAddress: key, until, limit, assetId, signature } = body;
+      requireAhead(until);
+      if ((await engine.transfers.session(owner, key)) !== null) throw invalid("/keyAddress", USED);
       const asset = assetId === undefined ? null : await engine.assets.get(applicationId, assetId);
       const session = { owner, key, until, limit, assetType: asset?.assetType ?? EVERY_ASSET };
       const { chainId, contract: to } = engine.settlement;
@@ -115,14 +118,23 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
   ),
 ];
 
+const USED = "The owner has used this key for a session before. Make a new key.";
+
+/** L1 refuses a session that has ended. */
+function requireAhead(until: bigint): void {
+  const now = secondsNow();
+  if (until <= now)
+    throw invalid("/until", `The session would be over. Give a time in seconds after ${now}.`);
+}
+
+function secondsNow(): bigint {
+  return BigInt(Math.floor(Date.now() / 1000));
+}
+
 function statusOf(
   session: KeySession | null,
 ): "none" | "pending" | "active" | "expired" | "revoked" {
   if (session === null) return "none";
   if (session.revokedAt > 0n) return "revoked";
-  return session.until < BigInt(Math.floor(Date.now() / 1000))
-    ? "expired"
-    : session.isFinal
-      ? "active"
-      : "pending";
+  return session.until < secondsNow() ? "expired" : session.isFinal ? "active" : "pending";
 }

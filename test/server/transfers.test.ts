@@ -295,6 +295,9 @@ describe("a session key", () => {
       assetId: erc721.assetId,
     };
     const asked = await world.send("POST", "/api/v1/session-keys/prepare", { body: wanted });
+    const over = { body: { ...wanted, until: `${Math.floor(Date.now() / 1000) - 1}` } };
+    const late = await world.send("POST", "/api/v1/session-keys/prepare", over);
+    expect([late.status, late.body.errors]).toMatchObject([400, [{ pointer: "/until" }]]);
     const signature = await owner.signTypedData(asked.body.typedData as TypedDataDefinition);
     const { body } = await world.send("POST", "/api/v1/session-keys/prepare", {
       body: { ...wanted, signature },
@@ -326,6 +329,8 @@ describe("a session key", () => {
       500n,
     );
     expect((await session()).body.status).toBe("pending");
+    const again = await world.send("POST", "/api/v1/session-keys/prepare", { body: wanted });
+    expect([again.status, again.body.errors]).toMatchObject([400, [{ pointer: "/keyAddress" }]]);
     await engine.operator.recordFinalized(chainId, 500n);
     expect((await session()).body).toMatchObject({
       status: "active",
