@@ -230,6 +230,35 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     expect(await anyone.supplyCap(token)).toBeNull();
   });
 
+  test("by a watcher that lives on while its node answers [] for logs", async () => {
+    const node = { isSilent: false };
+    const l1 = Object.assign(await connectAs(GUARDIAN), {
+      events: async (...range: Parameters<typeof anyone.events>) =>
+        node.isSilent ? [] : anyone.events(...range),
+    });
+    const archive = await openArchive({ l1 });
+    const watcher = { l1 };
+    const [first = 0n] = await commit("zk-rollup", ["silent"]);
+    expect(await watch(archive, watcher)).not.toContainEqual([first, expect.anything()]);
+    node.isSilent = true;
+    const [second = 0n] = await commit("zk-rollup", ["silent"]);
+    await expect(watch(archive, watcher)).rejects.toMatchObject({ code: "l1_failed" });
+    node.isSilent = false;
+    expect(await watch(archive, watcher)).toEqual([[first, second]]);
+    // The void is left out too: L1 itself says that it is done.
+    node.isSilent = true;
+    expect(await watch(archive, watcher)).toEqual([]);
+    node.isSilent = false;
+    await chain.mine(1);
+    expect(await watch(archive, watcher)).toEqual([]);
+    expect(await archive.withdrawn(second)).toBe(1n);
+    // What was read stays, whatever the node leaves out later.
+    node.isSilent = true;
+    await chain.mine(1);
+    expect(await watch(archive, watcher)).toEqual([]);
+    expect(await archive.withdrawn(second)).toBe(1n);
+  });
+
   test("by the first of many watchers, without errors for the others", async () => {
     const [, second = 0n] = [
       ...(await commit("zk-rollup", ["5"])),

@@ -1,8 +1,12 @@
+import { MemoryLevel } from "memory-level";
 import { afterEach, expect, test } from "vitest";
 import { follow } from "../../core/archive/index.ts";
+import { CommitteeMember } from "../../core/committee/member.ts";
 import type { L1Reader } from "../../core/index.ts";
 import { SourceHistory } from "../../core/mirror/history.ts";
-import { createWorld, type World } from "../settlement/fixture.ts";
+import { unpackVaultId } from "../../core/protocol/vault.ts";
+import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
+import { at, createWorld, pointOn, type World } from "../settlement/fixture.ts";
 import { openArchive } from "./fixture.ts";
 
 let world: World;
@@ -111,4 +115,36 @@ test("withdrawals that a node left out while an archive caught up are read the s
   await world.chain.mine(1);
   await follow({ archive, l1, fromBlock });
   expect(await archive.withdrawn(vaultId)).toBe(7n);
+});
+
+test("a member whose node answers [] signs by what the contract says, and loses nothing", async () => {
+  world = await createWorld();
+  const { engine, settler } = world;
+  const l1 = lagging(world.l1);
+  const account = at(COMMITTEE, 0);
+  const member = await CommitteeMember.open({ account, store: new MemoryLevel(), l1 });
+  const { archive } = member;
+  const { deployedAtBlock: fromBlock } = world.chain.settlement;
+  const signNext = async () => {
+    const vaultId = await world.mint("erc20", "validium", "", 50);
+    await engine.operator.seal("validium");
+    const sealed = await engine.batches.getSealed("validium", unpackVaultId(vaultId).batchNumber);
+    const terms = { ...(await pointOn(world.l1)), epoch: 0n };
+    await expect(member.sign(sealed, terms)).resolves.toMatch(/^0x/);
+    await settler.round();
+    return vaultId;
+  };
+  const vaults = [await signNext()];
+  await follow({ archive, l1, fromBlock });
+  l1.lags = true;
+  vaults.push(await signNext());
+  await expect(follow({ archive, l1, fromBlock })).rejects.toMatchObject(LEFT_OUT);
+  vaults.push(await signNext());
+  expect(archive.state().countValidium).toBe(1);
+  l1.lags = false;
+  await world.chain.mine(1);
+  await follow({ archive, l1, fromBlock });
+  for (const vaultId of vaults)
+    expect(await archive.vaultProof(vaultId)).toMatchObject({ vault: { amount: 50n } });
+  await member.close();
 });

@@ -121,6 +121,42 @@ describe("withdrawals of another chain's tokens", () => {
     expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 
+  test("stay, and are paid, while the mirror's node answers [] for logs", async () => {
+    const { near, far } = world;
+    const node = { isSilent: false };
+    const connect = async () => {
+      const mirror = await connectFar(world);
+      const events = mirror.events.bind(mirror);
+      return Object.assign(mirror, {
+        events: async (...range: Parameters<typeof events>) =>
+          node.isSilent ? [] : events(...range),
+      });
+    };
+    const settler = await newMirrorSettler(world, { connect });
+    const vaults = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup")];
+    await commitFinally();
+    const [first = 0n, second = 0n] = vaults;
+    const asked = [await requestFar(first, 3n)];
+    await settler.round();
+    node.isSilent = true;
+    asked.push(await requestFar(second));
+    /** Rounds of which some fail while the node leaves out what it told of before. */
+    const rounds = async () => {
+      for (let i = 0; i < 4; i++) {
+        await far.mine(Number(CONFIRMATIONS) / 2);
+        await settler.round().catch((error) => expect(error.code).toBe("l1_failed"));
+      }
+    };
+    await rounds();
+    expect(await Promise.all(asked.map(statusOf))).toEqual(["settled", expect.any(String)]);
+    expect(await vaultOf(first)).toMatchObject({ withdrawnBalance: 3n });
+    node.isSilent = false;
+    await rounds();
+    expect(await Promise.all(asked.map(statusOf))).toEqual(["finalized", "finalized"]);
+    expect(await farBalance("erc20")).toBe(40n);
+    expect((await near.engine.operator.verify()).problems).toEqual([]);
+  });
+
   test("are paid though a stranger has registered another quantum of the token first, on both chains", async () => {
     const { near, far } = world;
     const [chainId, token] = [BigInt(far.by.chainId), `0x${"7a".padStart(40, "0")}` as const];

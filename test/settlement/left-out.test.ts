@@ -1,4 +1,8 @@
+import { createWalletClient } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
+import type { L1Event, VaultId } from "../../core/index.ts";
+import { withdrawalCancellationCalldata } from "../../core/l1/index.ts";
+import { cancellationId } from "../../core/protocol/typed-data.ts";
 import {
   at,
   type Chain,
@@ -6,20 +10,22 @@ import {
   expectOneHistory,
   type Request,
   type World,
+  type WorldOptions,
 } from "./fixture.ts";
+import { TRANSFERABLE } from "./transfers-fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
 
 /** A world whose node answers `[]` to every question for logs while told to. */
-async function silenced(): Promise<{ isSilent: boolean }> {
+async function silenced(options: WorldOptions = {}): Promise<{ isSilent: boolean }> {
   const node = { isSilent: false };
   const request = (chain: Chain) =>
     ((call: { method: string }) =>
       node.isSilent && call.method === "eth_getLogs"
         ? Promise.resolve([])
         : chain.request(call as never)) as Request;
-  world = await createWorld({ request });
+  world = await createWorld({ ...options, request });
   return node;
 }
 
@@ -90,6 +96,106 @@ describe("while eth_getLogs answers [] as recorded blocks become final", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
+
+describe("while eth_getLogs answers []", () => {
+  test("a cancellation stays, and one that was left out is found before its block is final", async () => {
+    const node = await silenced();
+    const { engine, principal } = world;
+    const [one, other] = [
+      await world.mint("erc721", "zk-rollup", "1"),
+      await world.mint("erc721", "zk-rollup", "2"),
+    ];
+    await world.settler.round();
+    const asked = [await world.requestWithdrawal(one), await world.requestWithdrawal(other)];
+    const failed = async () => {
+      const found = asked.map(({ withdrawalId }) =>
+        engine.withdrawals.get(principal.applicationId, withdrawalId),
+      );
+      return (await Promise.all(found)).map(({ status }) => status === "failed");
+    };
+    await cancelOnL1(one);
+    await rounds(1);
+    expect(await failed()).toEqual([true, false]);
+    node.isSilent = true;
+    await cancelOnL1(other);
+    await rounds(3);
+    expect(await failed()).toEqual([true, false]);
+    node.isSilent = false;
+    await rounds(8);
+    expect(await failed()).toEqual([true, true]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("the void of a duplicate stays, and one that was left out is found before its block is final", async () => {
+    const node = await silenced();
+    const { chain, engine, l1, principal } = world;
+    const earlierVaultId = await world.mint("erc721", "zk-rollup", "1");
+    const voided = [
+      await world.mint("erc721", "zk-rollup", "2"),
+      await world.mint("erc721", "zk-rollup", "3"),
+    ];
+    await world.settler.round();
+    // The engine never mints a token twice, so the events of its voids are planted.
+    const planted: L1Event[] = [];
+    const { events } = l1;
+    Object.assign(l1, {
+      events: async (from: bigint, to: bigint) => [
+        ...(await events.call(l1, from, to)),
+        ...planted.filter(({ blockNumber: at }) => !node.isSilent && from <= at && at <= to),
+      ],
+    });
+    const plant = async (laterVaultId: VaultId) => {
+      await chain.mine(1);
+      const block = await l1.block("latest");
+      planted.push({
+        type: "duplicateVoided",
+        ...{ earlierVaultId, laterVaultId, txHash: `0x${"d0".repeat(32)}`, logIndex: 0 },
+        ...{ blockNumber: block?.number ?? 0n, blockHash: block?.hash ?? "0x" },
+      });
+    };
+    const left = async () => {
+      const found = voided.map((vaultId) => engine.vaults.get(principal.applicationId, vaultId));
+      return (await Promise.all(found)).map(({ availableBalance }) => availableBalance);
+    };
+    await plant(at(voided, 0));
+    await rounds(1);
+    expect(await left()).toEqual([0n, 1n]);
+    node.isSilent = true;
+    await plant(at(voided, 1));
+    await rounds(3);
+    expect(await left()).toEqual([0n, 1n]);
+    node.isSilent = false;
+    await rounds(8);
+    expect(await left()).toEqual([0n, 0n]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("a registration is known all the same, with its transferability", async () => {
+    const node = await silenced({ config: { transfers: true }, tokens: TRANSFERABLE });
+    const { engine, principal } = world;
+    const transferable = () =>
+      Promise.all(
+        [...world.assets.values()].map(
+          async (id) => (await engine.assets.get(principal.applicationId, id)).transferable,
+        ),
+      );
+    expect(await transferable()).not.toContain(true);
+    node.isSilent = true;
+    await rounds(6);
+    expect(await transferable()).toEqual([true, true, true]);
+  });
+});
+
+/** The owner's own transaction, by which nobody else can withdraw the vault. */
+async function cancelOnL1(vaultId: VaultId): Promise<void> {
+  const { owner } = at(world.users, 0);
+  const { transport, settlement } = world.chain;
+  await createWalletClient({ account: owner, transport }).sendTransaction({
+    to: settlement.address,
+    data: withdrawalCancellationCalldata({ signer: owner.address, id: cancellationId(vaultId) }),
+    chain: null,
+  });
+}
 
 describe("what eth_getLogs left out when the blocks were read", () => {
   test("is read again when L1 has a commit more than its logs told of", async () => {
