@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
 import { Archive } from "../core/archive/index.ts";
-import { GuardMetrics, Metrics } from "../server/process/metrics.ts";
+import { Metrics, SignerMetrics } from "../server/process/metrics.ts";
 import { createWorld } from "./server/fixture.ts";
 
 const FOLDER = "examples/monitoring";
@@ -32,7 +32,7 @@ test("alerts and dashboard ask only for metrics that exist", async () => {
   const known = new Set(server.registry.getMetricsAsArray().map(({ name }) => name));
   server.close();
   const archive = await Archive.open({ store: new MemoryLevel(), l1: { settlement } as never });
-  for (const { name } of new GuardMetrics(archive).registry.getMetricsAsArray()) known.add(name);
+  for (const { name } of new SignerMetrics(archive).registry.getMetricsAsArray()) known.add(name);
   await archive.close();
   const asked = new Set(text.match(/\b(?:mintmark|nodejs|process)_[a-z0-9_]+/g));
   expect(asked.size).toBeGreaterThan(15);

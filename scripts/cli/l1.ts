@@ -3,13 +3,13 @@ import { Level } from "level";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/index.ts";
 import { LevelLock } from "../../core/store/level-lock.ts";
 import type {
-  GuardSettings,
+  SignerSettings,
   SourceSettings,
 } from "../../server/process/settings/process-settings.ts";
 import { EXIT, UsageError } from "./exit.ts";
 
-type ChainSettings = Pick<GuardSettings, "MINTMARK_RPC_URL" | "MINTMARK_CONTRACT"> &
-  Partial<Pick<GuardSettings, "MINTMARK_CONFIRMATIONS">>;
+type ChainSettings = Pick<SignerSettings, "MINTMARK_RPC_URL" | "MINTMARK_CONTRACT"> &
+  Partial<Pick<SignerSettings, "MINTMARK_CONFIRMATIONS">>;
 
 /** The settlement contract that settings name, on its chain. */
 export function chainOf({

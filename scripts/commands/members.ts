@@ -8,8 +8,8 @@ import { Issuer, LocalMintRecord, MintPolicy } from "../../core/issuer/index.ts"
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
 import * as mirroring from "../../core/mirror/index.ts";
 import { Stack } from "../../core/stack.ts";
-import type { Guard, GuardServerOptions } from "../../server/process/guards.ts";
-import { GuardMetrics, serveMetrics } from "../../server/process/metrics.ts";
+import type { BatchSigner, SignerServerOptions } from "../../server/process/batch-signers.ts";
+import { SignerMetrics, serveMetrics } from "../../server/process/metrics.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { mirrorChainOf } from "../../server/process/settling.ts";
 import { stopSignalFromStart } from "../../server/process/shutdown.ts";
@@ -30,13 +30,13 @@ const member = command({
   ],
   settings: processes.memberSettings,
   work: ({ signal }, settings) =>
-    runGuard("member", settings, signal, async (account, l1) => {
+    runSigner("member", settings, signal, async (account, l1) => {
       const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
       const member = await CommitteeMember.open({ account, store, l1 });
       const source = new mirroring.SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
       const attester = new mirroring.MirrorAttester(account, source);
       return {
-        guard: member,
+        signer: member,
         build: ({ buildMemberServer }, options) =>
           buildMemberServer({ ...options, member, attester }),
         beside: (log) =>
@@ -65,7 +65,7 @@ const issuer = command({
   ],
   settings: processes.issuerSettings,
   work: ({ signal }, settings) =>
-    runGuard("issuer", settings, signal, async (account, l1) => {
+    runSigner("issuer", settings, signal, async (account, l1) => {
       const {
         MINTMARK_ISSUER: address,
         MINTMARK_POLICY: policy,
@@ -77,7 +77,7 @@ const issuer = command({
       const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
       const records = secret === undefined ? {} : { records: { record: local, secret } };
       return {
-        guard: issuer,
+        signer: issuer,
         secrets: secret === undefined ? [] : [secret],
         build: ({ buildIssuerServer }, options) =>
           buildIssuerServer({ ...options, issuer, ...records }),
@@ -186,13 +186,13 @@ function sentenceOf({ earlier, later, txHash }: VoidedDuplicate): string {
   return `voided vault ${later}, a duplicate of ${earlier}, by ${txHash}`;
 }
 
-interface GuardParts {
-  readonly guard: Guard & { close(): Promise<void> };
+interface SignerParts {
+  readonly signer: BatchSigner & { close(): Promise<void> };
   /** Secrets that the log must never contain, besides the account's. */
   readonly secrets?: readonly string[];
   build(
-    servers: typeof import("../../server/process/guards.ts"),
-    options: GuardServerOptions,
+    servers: typeof import("../../server/process/batch-signers.ts"),
+    options: SignerServerOptions,
   ): FastifyInstance;
   /** The work after each round with L1; default: voids duplicates. */
   readonly work?: (signal?: AbortSignal) => Promise<number>;
@@ -201,23 +201,23 @@ interface GuardParts {
 }
 
 /**
- * Opens a guard, keeps its archive up to date with L1, and serves it until SIGINT or SIGTERM; then
+ * Opens a signer, keeps its archive up to date with L1, and serves it until SIGINT or SIGTERM; then
  * closes it.
  */
-async function runGuard(
+async function runSigner(
   what: "member" | "issuer",
-  settings: processes.GuardSettings & { readonly MINTMARK_PORT: number },
+  settings: processes.SignerSettings & { readonly MINTMARK_PORT: number },
   signal: AbortSignal,
-  open: (account: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>) => Promise<GuardParts>,
+  open: (account: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>) => Promise<SignerParts>,
 ): Promise<void> {
   const untilStopped = stopSignalFromStart();
   const { account, secrets } = await processAccount(what.toUpperCase());
   const l1 = await connectL1({ ...chainOf(settings), account });
-  const { guard, ...parts } = await open(account, l1);
+  const { signer, ...parts } = await open(account, l1);
   await using stack = new Stack();
-  stack.defer(() => guard.close());
+  stack.defer(() => signer.close());
   const watcher = new Watcher({
-    archive: guard.archive,
+    archive: signer.archive,
     l1,
     fromBlock: settings.MINTMARK_FROM_BLOCK,
     ...sourcesOf(settings),
@@ -239,20 +239,20 @@ async function runGuard(
     MINTMARK_METRICS_HOST: metricsHost,
     MINTMARK_HOSTS: hosts,
   } = settings;
-  const metrics = metricsPort === undefined ? null : new GuardMetrics(guard.archive);
+  const metrics = metricsPort === undefined ? null : new SignerMetrics(signer.archive);
   const log = {
     level: settings.MINTMARK_LOG_LEVEL,
     secrets: [...secrets, ...(parts.secrets ?? [])],
   };
   const { MINTMARK_HOST: host, MINTMARK_PORT: port } = settings;
   const options = { l1, watcher, log, hosts: [...hosts, host], ...(metrics && { metrics }) };
-  const app = parts.build(await import("../../server/process/guards.ts"), options);
+  const app = parts.build(await import("../../server/process/batch-signers.ts"), options);
   if (metrics !== null)
     stack.use(await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const url = await app.listen({ host, port });
   stack.defer(() => app.close());
   const working = Promise.all([watcher.run(signal), parts.beside?.(app.log)]);
-  say(`${what} ${guard.address} listens on ${url}`);
+  say(`${what} ${signer.address} listens on ${url}`);
   await untilStopped();
   await working;
 }

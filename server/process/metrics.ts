@@ -124,7 +124,7 @@ export class Metrics {
 }
 
 /** Prometheus metrics of a committee member or an issuer; docs/operating.md lists them. */
-export class GuardMetrics {
+export class SignerMetrics {
   readonly registry = new Registry();
   readonly #answers: Counter;
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, expect, test } from "vitest";
 import { advanceMirror, importBatches, RemoteAttester } from "../../core/mirror/index.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { buildMemberServer } from "../../server/process/guards.ts";
+import { buildMemberServer } from "../../server/process/batch-signers.ts";
 import { at } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld } from "./fixture.ts";
 

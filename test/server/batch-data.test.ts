@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { BYTES, dataKey, signedKey, TEXT } from "../../core/archive/keys.ts";
 import type { CommitteeMember } from "../../core/committee/index.ts";
 import { outgoingBatches } from "../../server/http/wire/batch-data.ts";
-import { buildMemberServer } from "../../server/process/guards.ts";
+import { buildMemberServer } from "../../server/process/batch-signers.ts";
 import { type Chain, createChain, openMembers } from "../settlement/fixture.ts";
 import { createWorld, entries, refusal } from "./fixture.ts";
 

@@ -72,7 +72,7 @@ const signer = z.object({
   MINTMARK_METRICS_HOST: SETTINGS.MINTMARK_METRICS_HOST,
   MINTMARK_LOG_LEVEL,
 });
-export type GuardSettings = z.output<typeof signer>;
+export type SignerSettings = z.output<typeof signer>;
 
 export const memberSettings = z.object({
   MINTMARK_MEMBER_STORE: z

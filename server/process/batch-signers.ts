@@ -28,21 +28,21 @@ import { accept } from "../http/wire/body.ts";
 import { countFailures } from "../routes/api/authentication.ts";
 import { batchOf } from "../routes/batches.ts";
 import { sayHealthy } from "../routes/service.ts";
-import type { GuardMetrics } from "./metrics.ts";
+import type { SignerMetrics } from "./metrics.ts";
 
 /**
  * A service that checks batches and signs them: a committee member, which takes them in order, or
  * an issuer.
  */
-export type Guard = Pick<Issuer, "address" | "archive" | "data"> &
+export type BatchSigner = Pick<Issuer, "address" | "archive" | "data"> &
   Partial<Pick<CommitteeMember, "nextBatch">>;
 
 /** Over ten times the data of 65,536 vaults with short blobs. */
 const MAX_DATA_BYTES = 64 * 1024 * 1024;
 
-export interface GuardServerOptions {
+export interface SignerServerOptions {
   readonly l1: Pick<L1Reader, "isOperator">;
-  /** Keeps the guard's archive up to date with L1; the status shows its state. */
+  /** Keeps the signer's archive up to date with L1; the status shows its state. */
   readonly watcher: Pick<Watcher, "lastError">;
   /** Default: no log. */
   readonly log?: LogOptions;
@@ -51,7 +51,7 @@ export interface GuardServerOptions {
    * every name.
    */
   readonly hosts?: readonly string[];
-  readonly metrics?: GuardMetrics;
+  readonly metrics?: SignerMetrics;
   /** Most bytes of different batches on their way to clients; default 256 MiB. */
   readonly maxOutgoingBytes?: number;
 }
@@ -85,23 +85,23 @@ const proposedTerms = z.strictObject({
 });
 
 /**
- * A guard's service, not listening yet. Anyone may read its state and the data of any batch. Only
+ * A signer's service, not listening yet. Anyone may read its state and the data of any batch. Only
  * an account with the contract's operator role can request signatures, checked before reading the
  * body.
  */
-function buildGuardServer<Terms extends object>(
-  guard: Guard,
+function buildSignerServer<Terms extends object>(
+  signer: BatchSigner,
   signing: Signing<Terms>,
-  options: GuardServerOptions,
+  options: SignerServerOptions,
 ): FastifyInstance {
   const { l1, watcher, log, hosts = [], metrics } = options;
-  const { archive } = guard;
+  const { archive } = signer;
   const failures = new TokenBuckets(
     "failed-authentication",
     DEFAULT_RATE_LIMITS.failedAuthentication,
   );
   const batchData = outgoingBatches(async (mode, batchNumber) => {
-    const data = await guard.data(mode, batchNumber);
+    const data = await signer.data(mode, batchNumber);
     if (data === null) throw new MintmarkError("batch_not_found");
     return data;
   }, options.maxOutgoingBytes);
@@ -136,7 +136,7 @@ function buildGuardServer<Terms extends object>(
   app.get("/v1/status", async () => {
     const { settlement, position } = archive;
     return {
-      address: guard.address,
+      address: signer.address,
       chainId: settlement.chainId.toString(),
       contract: settlement.contract,
       l1Block: position === null ? null : position.block.toString(),
@@ -145,7 +145,7 @@ function buildGuardServer<Terms extends object>(
       ),
       // The reason is only in the log: it may name the RPC.
       inStepWithL1: isInStep(),
-      ...(guard.nextBatch && { nextBatch: await guard.nextBatch() }),
+      ...(signer.nextBatch && { nextBatch: await signer.nextBatch() }),
     };
   });
 
@@ -206,8 +206,8 @@ function readAs<T>(form: z.ZodType<T>, given: unknown): T {
 }
 
 /**
- * The guard has other batches, lacks some, or sees another history. All other reasons are faults of
- * the batch.
+ * The signer has other batches, lacks some, or sees another history. All other reasons are faults
+ * of the batch.
  */
 const CONFLICTS = new Set<RefusalReason>([
   "behind",
@@ -236,7 +236,7 @@ function sendRefusal({ reason, message }: Refusal, request: FastifyRequest, repl
     .send(Buffer.from(JSON.stringify(problem)));
 }
 
-interface MemberServerOptions extends GuardServerOptions {
+interface MemberServerOptions extends SignerServerOptions {
   /** The server does not close it. */
   readonly member: CommitteeMember;
   /** Signs the state for mirrors. Without it the member does not. */
@@ -246,14 +246,14 @@ interface MemberServerOptions extends GuardServerOptions {
 const integer = text(/^\d{1,19}$/).transform(BigInt);
 const terms = proposedTerms.extend({ history: hash, sequence: integer, epoch: integer });
 
-/** A committee member's service, not listening yet; see {@link buildGuardServer}. */
+/** A committee member's service, not listening yet; see {@link buildSignerServer}. */
 export function buildMemberServer({
   member,
   attester,
   ...options
 }: MemberServerOptions): FastifyInstance {
   const { settlement } = member.archive;
-  const app = buildGuardServer(
+  const app = buildSignerServer(
     member,
     {
       name: "attestation",
@@ -295,7 +295,7 @@ function addMirrorRoute(app: FastifyInstance, attester: AttesterClient): void {
   });
 }
 
-interface IssuerServerOptions extends GuardServerOptions {
+interface IssuerServerOptions extends SignerServerOptions {
   /** The server does not close it. */
   readonly issuer: Issuer;
   /**
@@ -336,14 +336,14 @@ const recorded = z.strictObject({
     .max(MAX_MINTS),
 });
 
-/** An issuer's service, not listening yet; see {@link buildGuardServer}. */
+/** An issuer's service, not listening yet; see {@link buildSignerServer}. */
 export function buildIssuerServer({
   issuer,
   records,
   ...options
 }: IssuerServerOptions): FastifyInstance {
   const { settlement } = issuer.archive;
-  const app = buildGuardServer(
+  const app = buildSignerServer(
     issuer,
     {
       name: "consent",
