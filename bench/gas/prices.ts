@@ -1,6 +1,6 @@
 import { figureIn } from "./report.ts";
 
-/** What a unit of gas and an ether cost. */
+/** The prices of a unit of gas and of an ether. */
 export interface Prices {
   /** Gwei for a unit of L1's gas. */
   readonly l1: number;

@@ -252,7 +252,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     await chain.mine(1);
     expect(await watch(archive, watcher)).toEqual([]);
     expect(await archive.withdrawn(second)).toBe(1n);
-    // What was read stays, whatever the node leaves out later.
+    // An event that was read stays, whatever the node leaves out later.
     node.isSilent = true;
     await chain.mine(1);
     expect(await watch(archive, watcher)).toEqual([]);

@@ -338,7 +338,7 @@ describe("while the server runs, and with a chain", () => {
       const { data } = await run("batches", "status", "--mode", "zk-rollup", "--limit", "1");
       return data[0].status;
     };
-    // As a node's empty answers have left it.
+    // A node that answered nothing has left it like this.
     await run("rescan", "--rpc", chain.rpcUrl, ...places, "--take-back");
     expect(await status()).toBe("settled");
     const again = await run("rescan", "--rpc", chain.rpcUrl, ...places);

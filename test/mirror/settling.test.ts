@@ -133,7 +133,10 @@ describe("withdrawals of another chain's tokens", () => {
       });
     };
     const settler = await newMirrorSettler(world, { connect });
-    const vaults = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup")];
+    const vaults = [
+      await mintFar("erc20", "validium", "", 5),
+      await mintFar("erc20", "zk-rollup", ""),
+    ];
     await commitFinally();
     const [first = 0n, second = 0n] = vaults;
     const asked = [await requestFar(first, 3n)];
