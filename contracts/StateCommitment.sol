@@ -68,10 +68,10 @@ contract StateCommitment is Commits, IDeployment {
     /// can replace it. Both have the same storage layout; a test compares them.
     address public immutable administrationCode;
     /// @inheritdoc IDeployment
-    /// @dev The same of a {Transfers}, which somebody has deployed before.
+    /// @dev A {Transfers}, which somebody has deployed before. It lends only its code, too.
     address public immutable transfersCode;
     /// @inheritdoc IDeployment
-    /// @dev The same of a {Makings}.
+    /// @dev A {Makings}, which lends only its code, too.
     address public immutable makingsCode;
     /// @inheritdoc IDeployment
     uint64 public immutable changeDelay;
@@ -106,7 +106,7 @@ contract StateCommitment is Commits, IDeployment {
         }
     }
 
-    /// @dev Of functions whose code this deployment does not have, {Administration} has none.
+    /// @dev {Administration} has no functions whose code this deployment lacks.
     function _codeOf(bytes4 selector) private view returns (address) {
         if (_isOfTransfers(selector) && transfersCode != address(0)) return transfersCode;
         if (selector == IMakings.make.selector && makingsCode != address(0)) return makingsCode;

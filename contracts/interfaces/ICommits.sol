@@ -69,7 +69,7 @@ interface ICommits {
     /// ascending, at most 255.
     /// @param attestation Threshold, members and exactly `threshold` signatures; docs/protocol.md
     /// 5. Members sign the batch root with the whole manifest, also when L1 leaves assets out.
-    /// @param consents As in {commitRollupBatch}.
+    /// @param consents See {commitRollupBatch}.
     function commitValidiumBatch(
         bytes32 previous,
         uint64 batchNumber,
@@ -90,8 +90,8 @@ interface ICommits {
     /// @param batchNumber The next of its mode, zk-rollup.
     /// @param vaultCount The batch's slots, at most 4096 a blob; the elements behind them are
     /// continuations.
-    /// @param assets As in {commitValidiumBatch}. An element names its asset by a place in it.
-    /// @param consents As in {commitRollupBatch}.
+    /// @param assets See {commitValidiumBatch}. An element names its asset by a place in it.
+    /// @param consents See {commitRollupBatch}.
     function commitBlobBatch(
         bytes32 previous,
         uint64 batchNumber,

@@ -13,7 +13,7 @@ import {Mode} from "./Model.sol";
 import {IVaultProofs} from "./IVaultProofs.sol";
 import {ICancellations, IWithdrawals} from "./IWithdrawals.sol";
 
-/// @title What the contract knows of the state that it has taken.
+/// @title The state that the contract has taken.
 interface IHistory {
     /// @notice Most vaults of one rollup batch. So many fit a transaction in any case.
     function MAX_ROLLUP_VAULTS() external view returns (uint256);
@@ -35,7 +35,7 @@ interface IHistory {
     function engineVersion() external pure returns (uint256);
 }
 
-/// @title What the constructor has fixed for ever. The contract itself answers, and no borrowed
+/// @title The terms that the constructor has fixed for ever. The contract itself answers, and no borrowed
 /// code.
 interface IDeployment {
     /// @notice The contract whose code runs all functions but those of {ICommits}, {IWithdrawals},

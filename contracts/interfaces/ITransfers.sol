@@ -53,7 +53,7 @@ interface ITransfers {
     /// @param previous The {IHistory-history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode, zk-rollup.
     /// @param data The transfer data, in the grammar of docs/protocol.md 10.
-    /// @param attestation As in {ICommits-commitValidiumBatch}, over the message `TransferBatch`.
+    /// @param attestation See {ICommits-commitValidiumBatch}; over the message `TransferBatch`.
     function commitTransferBatch(
         bytes32 previous,
         uint64 batchNumber,
@@ -90,7 +90,7 @@ interface ITransfers {
 
     /// @notice Who owns a vault, after all its transfers. Reverts as {withdrawTransferred} does,
     /// but takes an ERC-721 that is not mature.
-    /// @return owner Of the tip; zero when it is redeemed.
+    /// @return owner The tip's owner; zero when it is redeemed.
     /// @return amount Quantized units of the tip that are not withdrawn; 0 for a voided ERC-721.
     function verifyTransferred(
         Vault calldata origin,
@@ -128,7 +128,7 @@ interface ITransfers {
 
     /// @notice Ends the owner's session with a key: records of batches of later seconds do not
     /// count. A key that has no session can never have one.
-    /// @param signature As in {authorizeSession}, over the EIP-712 message `SessionEnd`.
+    /// @param signature See {authorizeSession}; over the EIP-712 message `SessionEnd`.
     function revokeSession(address owner, address key, bytes calldata signature) external;
 
     /// @notice Times in seconds since 1970; zero for never.

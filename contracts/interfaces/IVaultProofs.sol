@@ -18,7 +18,7 @@ interface IVaultProofs {
     /// @notice The token has entered by making `entry` since. The vault, and each that transfers
     /// made of it, never counts again.
     error LineageEnded(uint64 vaultId, uint64 entry);
-    /// @notice Of this asset only vaults that L1 has made count, so this one never does.
+    /// @notice Only vaults that L1 has made count for this asset, so this one never does.
     error VaultNotMade(uint64 vaultId);
     /// @notice These are not two vaults of batches with one ERC-721 token of this chain, the earlier
     /// one first, both younger than its registration.

@@ -9,7 +9,7 @@ import {VaultWords} from "./VaultWords.sol";
 /// @notice Lets the point evaluation precompile compare a vault's words with the blobs. A head is
 /// an element as it is, and a continuation has a first byte in front of its 31.
 library BlobVaults {
-    /// @dev What the header and an asset's path in the manifest say about the batch.
+    /// @dev The batch by its header and an asset's path in the manifest.
     struct Batch {
         bytes32 batchRoot;
         bytes32 manifestRoot;
@@ -69,7 +69,7 @@ library BlobVaults {
 
     /// @notice Whether the path opens the vault's words in the batch's blobs, at the slot that the
     /// vault id names.
-    /// @param head Of {VaultWords-wordsOf}, as the continuations are.
+    /// @param head The first word of {VaultWords-wordsOf}, which also makes the continuations.
     /// @param path Manifest hash, versioned hashes, then commitment(48) ‖ proof(48) for each word.
     /// If there are continuations, the last word is the place of the first one.
     function opened(

@@ -26,7 +26,7 @@ library Hops {
         /// @dev 64 bytes; zeros for an approved group.
         bytes32 r;
         bytes32 vs;
-        /// @dev Of the batch's header.
+        /// @dev The hash of the batch's header.
         bytes32 headerHash;
         uint64 committedAt;
     }

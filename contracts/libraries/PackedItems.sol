@@ -38,7 +38,7 @@ library PackedItems {
     uint256 private constant FRAME_BYTES = 5;
     /// @dev Nine words.
     uint256 private constant TERMS_BYTES = 288;
-    /// @dev Of an item in its own call: behind the selector, the terms, and three words more.
+    /// @dev An item in its own call lies behind the selector, the terms, and three words more.
     uint256 private constant ITEM_OFFSET = 4 + TERMS_BYTES + 3 * 32;
 
     uint256 private constant HAS_RECIPIENT = 1;
@@ -68,7 +68,7 @@ library PackedItems {
 
     /// @notice The item at an offset of a group's items.
     /// @return slot The vault's place in its batch.
-    /// @return item What {wayOf} and {read} take.
+    /// @return item The bytes that {wayOf} and {read} take.
     /// @return end The offset of the next item.
     function next(
         bytes calldata items,

@@ -182,7 +182,7 @@ library StateProof {
 
     /// @notice Whether the leaf is in a batch of this root and count, at the slot of its vault's
     /// id. The caller checks the batch number.
-    /// @param manifestRoot Of {manifestRootOf}, for the vault's asset.
+    /// @param manifestRoot The root that {manifestRootOf} gives for the vault's asset.
     function verifyLeafUnder(
         uint64 vaultId,
         bytes32 leaf,

@@ -23,7 +23,7 @@ library TransferData {
     uint256 private constant HEAD_BYTES = 5;
     uint256 private constant SIGNATURE_BYTES = 64;
     uint256 private constant AMOUNT_BYTES = 8;
-    /// @dev Of an authorization: deadline(4) ‖ list(32) ‖ signature(64).
+    /// @dev An authorization is deadline(4) ‖ list(32) ‖ signature(64).
     uint256 private constant AUTH_BYTES = 100;
     // Memory that lasts from group to group, at fixed places, which cost less than places relative
     // to a pointer: the present storage word, a wrong id, the counts of batches, the base of ids,
@@ -286,7 +286,7 @@ library TransferData {
 
     /// @dev The groups of one record in the shortest form, until another one comes, or one whose
     /// deadline has passed. {_spendGroup} and {_writeLeaves} do the same for any group.
-    /// @param firstPlace Of the batch's first output, in the first nine bytes.
+    /// @param firstPlace The place of the batch's first output, in the first nine bytes.
     function _spendSingles(
         uint256 group,
         uint256 end,
@@ -454,8 +454,7 @@ library TransferData {
         }
     }
 
-    /// @dev The same where a record with an amount makes two leaves: the payee's part and the
-    /// change.
+    /// @dev Writes two leaves for each record with an amount: the payee's part and the change.
     function _writeParts(
         uint256 leaf,
         uint256 items,

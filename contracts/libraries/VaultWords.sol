@@ -40,7 +40,7 @@ library VaultWords {
     uint256 private constant BRACES = 0x7d3a7b7d;
 
     /// @notice A vault's words.
-    /// @return head As a tree has it; zero when no token can mint the vault. In blobs it also has
+    /// @return head The first word as a tree has it; zero when no token can mint the vault. In blobs it also has
     /// the place of the first continuation, at {placed}.
     /// @return continuations Their contents, 31 bytes each.
     function wordsOf(

@@ -10,7 +10,7 @@ import {Issuers} from "./Issuers.sol";
 import {PublishedDomain} from "./TypedData.sol";
 import {VaultRecords} from "./VaultRecords.sol";
 
-/// @title What the settlement contract does apart from commits and withdrawals: who may act, which
+/// @title The settlement contract apart from commits and withdrawals: who may act, which
 /// assets there are, which duplicate is void, what an owner cancels, and what the state is.
 /// @dev Its code runs on the settlement contract's storage, and nothing can replace it. Both
 /// together would be larger than a chain's limit for one contract. It has no roles in its own

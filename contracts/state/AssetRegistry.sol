@@ -105,7 +105,7 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
     /// @dev Sequence of the next batch that becomes known here.
     function _nextSequence() internal view virtual returns (uint64);
 
-    /// @dev What the token says of its assets, which holds for ever.
+    /// @dev The token's word about its assets, which holds for ever.
     function _flagsOf(address token) internal view virtual returns (uint8);
 
     /// @param isFirst Whether this is the first asset of a contract of this chain.

@@ -25,7 +25,7 @@ abstract contract SettlementState is CommitteeState, VaultState {
         uint256 assetType;
     }
 
-    /// @dev What a signer has said on L1 of a list of transfers. Each time is written once.
+    /// @dev A signer's word on L1 about a list of transfers. Each time is written once.
     struct Approval {
         uint64 approvedAt;
         uint64 cancelledAt;

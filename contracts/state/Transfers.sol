@@ -317,7 +317,7 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
         return vault.amount - _withdrawnOf(vault.vaultId, standard);
     }
 
-    /// @dev By the owner's signature, by one of a key with a session in force at the commit, or by
+    /// @dev Needs the owner's signature, one of a key with a session in force at the commit, or
     /// an approval before it. The owner has not cancelled the list before it, nor has a key on
     /// whose session the record rests: nobody else has a say. No wallet contract is asked now: by
     /// another answer, a previous owner could undo the record.

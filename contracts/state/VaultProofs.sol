@@ -91,7 +91,7 @@ abstract contract VaultProofs is VaultState {
 
     /// @dev Reverts when the vault has stopped to count, or never did. A vault that transfers made
     /// counts as the one at which they began: its own id is one of a batch.
-    /// @param flags Of the vault's asset, an ERC-721 if an id has entered.
+    /// @param flags The flags of the vault's asset, an ERC-721 if an id has entered.
     function _requireCounted(Vault memory vault, BlobScheme scheme, uint8 flags) internal view {
         uint64 vaultId = vault.vaultId;
         uint64 making = vaultId & MADE == 0 ? 0 : _makingOf(vaultId);

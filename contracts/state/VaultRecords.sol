@@ -17,7 +17,7 @@ import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {VaultProofs} from "./VaultProofs.sol";
 
-/// @title What is known of a vault, and which of two of one token counts.
+/// @title The records of a vault, and which of two of one token counts.
 abstract contract VaultRecords is VaultProofs, IVaultProofs {
     /// @inheritdoc IVaultProofs
     function voidDuplicate(
@@ -46,7 +46,7 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
                 first.amount == 1 &&
                 first.owner != address(0) &&
                 first.blob.length != 0;
-        // Of made vaults of one id, only those since its latest entry count, and L1 makes one.
+        // L1 makes one vault of an id since its latest entry, and only those since then count.
         bool made = (first.vaultId | second.vaultId) & MADE != 0;
         if (made || !ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
             revert NotDuplicates(first.vaultId, second.vaultId);

@@ -35,7 +35,7 @@ abstract contract VaultState {
     mapping(uint256 place => Word) internal _withdrawn;
     /// @dev One bit for each vault: whether a committed record spends it. No bit is ever cleared.
     mapping(uint256 word => uint256 bits) internal _spent;
-    /// @dev What a signer has cancelled: the digests of lists, and the ids of vaults. {ANY} is set
+    /// @dev Cancellations by signer: the digests of lists, and the ids of vaults. {ANY} is set
     /// with the first, so that the lists of all other signers need one read.
     mapping(address signer => mapping(bytes32 id => bool)) internal _cancelled;
     /// @dev ERC-721: the making by which the id has entered last. Vaults of earlier ones, and of

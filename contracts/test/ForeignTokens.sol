@@ -9,7 +9,7 @@ import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
-/// @dev What the tokens of other engines have in common: an owner, one minter, and no word of how
+/// @dev The tokens of other engines have this in common: an owner, one minter, and no word of how
 /// they read blobs.
 abstract contract ForeignMinter is Ownable {
     address public immutable starkEx;

@@ -7,7 +7,7 @@ pragma solidity 0.8.37;
 /// count, other bytes and leading zeros do not, so that one token has many spellings. No ERC-165,
 /// no access control worth the name, no blob scheme.
 contract ImxToken {
-    // Such tokens have none.
+    // IMX tokens have no custom errors.
     // solhint-disable gas-custom-errors
 
     address private immutable _minter;

@@ -11,7 +11,7 @@ contract IssuedToken is IMintable {
 
     mapping(address owner => uint256) public balanceOf;
 
-    /// @param answer What `issuer()` returns, byte for byte.
+    /// @param answer The answer of `issuer()`, byte for byte.
     constructor(bytes memory answer, address owner_) {
         owner = owner_;
         _answer = answer;

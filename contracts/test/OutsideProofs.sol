@@ -232,7 +232,7 @@ abstract contract OutsideProofs {
         return VaultWords.leaf(vault.vaultId, head, continuations);
     }
 
-    /// @dev Of a batch of `count` slots: ceil(log2 count).
+    /// @dev The height of a batch of `count` slots is ceil(log2 count).
     function _height(uint256 count) internal pure returns (uint256) {
         return Math.log2(count, Math.Rounding.Ceil);
     }

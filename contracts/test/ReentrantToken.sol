@@ -12,7 +12,7 @@ contract ReentrantToken is IMintable {
     bool public callSucceeded;
     bytes public callAnswer;
 
-    /// @notice What to call during the next mints.
+    /// @notice Sets the call that is made during the next mints.
     function arm(address target, bytes calldata payload) external {
         _target = target;
         _payload = payload;

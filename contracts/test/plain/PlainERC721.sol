@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
 
-/// @title What a mint costs without an L2: OpenZeppelin's ERC-721 and nothing around it, not even
+/// @title A mint's cost without an L2: OpenZeppelin's ERC-721 and nothing around it, not even
 /// access control.
 contract PlainERC721 is ERC721 {
     constructor() ERC721("Plain", "PLAIN") {}
