@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const FOLDERS = ["bench", "core", "examples", "scripts", "server", "test"];
+const FOLDERS = ["bench", "contracts", "core", "examples", "scripts", "server", "test"];
 /** A sentence with one of these in front has no subject, or needs the line before. */
 const WORDS = "(?:Of|By|Those|The same|As|What|Whoever)";
 /** Three places where a comment begins: a block, the first of several lines, and the text of a tag. */
@@ -27,7 +27,7 @@ function wrongIn(source: string): { readonly line: number; readonly text: string
 test("no comment begins with a word that leaves out its subject", () => {
   const files = FOLDERS.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => /\.tsx?$/.test(name) && !name.includes("node_modules/"))
+      .filter((name) => /\.(?:tsx?|sol)$/.test(name) && !name.includes("node_modules/"))
       .map((name) => join(folder, name)),
   );
   const wrong = files.flatMap((file) => {
