@@ -102,6 +102,7 @@ export async function deploymentSection(): Promise<Section> {
     ["MintableERC20", tokens.erc20],
     ["MintableERC721", tokens.erc721],
     ["MintableERC1155", tokens.erc1155],
+    ["EscrowFactory", await deployContract(by, "EscrowFactory", [])],
   ];
   const measurements = deployed.map(([name, { gasUsed }]) => {
     const bytes = size(readArtifact(name).deployedBytecode).toLocaleString("en");

@@ -1,5 +1,5 @@
 import { type Address, type Hex, parseEventLogs, toHex } from "viem";
-import { provenVaultArguments } from "../../core/l1/arguments.ts";
+import { provenVaultArguments, STANDARD_VALUE } from "../../core/l1/arguments.ts";
 import type { VaultContent } from "../../core/ports.ts";
 import { placeVaults } from "../../core/protocol/batch-data.ts";
 import { packMadeVaultId } from "../../core/protocol/vault.ts";
@@ -18,9 +18,10 @@ export async function makingSection(): Promise<Section> {
   return {
     title: "Vaults that L1 makes",
     method: `A holder enters all units that it holds of one of this project's tokens, which burns them. An ERC-721's first entry also
-marks its asset. An exit is the owner's own call for such a vault, of the same holder, with the storage word shared.`,
+marks its asset. An exit is the owner's own call for such a vault, of the same holder, with the storage word shared. The
+tokens of the escrows are OpenZeppelin's.`,
     unit: "transaction",
-    measurements: await entries(),
+    measurements: [...(await entries()), ...(await escrows())],
   };
 }
 
@@ -73,6 +74,60 @@ async function entries(): Promise<Measurement[]> {
       );
   }
   return measured;
+}
+
+/** Escrows take OpenZeppelin's tokens, and pay them out. */
+async function escrows(): Promise<Measurement[]> {
+  const chain = await openGasChain();
+  const { viem, state } = chain;
+  const factory = await viem.deployContract("EscrowFactory");
+  const [coin, card] = [
+    await viem.deployContract("PlainERC20"),
+    await viem.deployContract("PlainERC721"),
+  ];
+  const [coinArgs, cardArgs] = [
+    [state.address, coin.address, 1n],
+    [state.address, card.address],
+  ] as const;
+  const [coinEscrow, cardEscrow] = [
+    await viem.getContractAt("EscrowERC20", (await factory.simulate.createERC20(coinArgs)).result),
+    await viem.getContractAt(
+      "EscrowERC721",
+      (await factory.simulate.createERC721(cardArgs)).result,
+    ),
+  ];
+  const created = [
+    await chain.gasOf(factory.write.createERC20(coinArgs)),
+    await chain.gasOf(factory.write.createERC721(cardArgs)),
+  ] as const;
+  await chain.gasOf(
+    state.write.registerAsset([STANDARD_VALUE.erc20, CHAIN_ID, coinEscrow.address, 1n, 1]),
+  );
+  await chain.gasOf(
+    state.write.registerAsset([STANDARD_VALUE.erc721, CHAIN_ID, cardEscrow.address, 1n, 2]),
+  );
+  let measured: Measurement[] = [];
+  for (const [i, owner] of owners(HOLDERS, "holder of old tokens").entries()) {
+    const by = await chain.act(owner);
+    const id = BigInt(100_000 + i);
+    await chain.gasOf(coin.write.mint([owner, 100n]));
+    await chain.gasOf(card.write.mint([owner, id]));
+    await chain.gasOf(coin.write.approve([coinEscrow.address, 100n], by));
+    await chain.gasOf(card.write.approve([cardEscrow.address, id], by));
+    const cardMade = await made(chain, await cardEscrow.write.enter([owner, id], by));
+    const coinMade = await made(chain, await coinEscrow.write.enter([owner, 100n], by));
+    measured = [
+      measurement("ERC-721 entered into its escrow", cardMade.gas),
+      measurement("ERC-20 entered into its escrow", coinMade.gas),
+      measurement("exit of an ERC-721 from its escrow", await exit(chain, cardMade, by)),
+      measurement("exit of ERC-20 units from their escrow", await exit(chain, coinMade, by)),
+    ];
+  }
+  return [
+    ...measured,
+    measurement("creating the escrow of an ERC-20", created[0]),
+    measurement("creating the escrow of an ERC-721", created[1]),
+  ];
 }
 
 /** The one vault that a transaction has made, as its events tell. */

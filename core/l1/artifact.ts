@@ -36,6 +36,9 @@ export const CONTRACT_NAMES = [
   "MintableERC20",
   "MintableERC721",
   "MintableERC1155",
+  "EscrowFactory",
+  "EscrowERC20",
+  "EscrowERC721",
 ] as const;
 
 /** A contract that is deployed. */

@@ -41,6 +41,15 @@ export const JOBS: readonly {
   { sources: { MintableERC20: "contracts/tokens/MintableERC20.sol" }, runs: 200 },
   { sources: { MintableERC721: "contracts/tokens/MintableERC721.sol" }, runs: 200 },
   { sources: { MintableERC1155: "contracts/tokens/MintableERC1155.sol" }, runs: 200 },
+  {
+    // The factory creates the escrows, so all have the same settings.
+    sources: {
+      EscrowFactory: "contracts/tokens/EscrowFactory.sol",
+      EscrowERC20: "contracts/tokens/EscrowERC20.sol",
+      EscrowERC721: "contracts/tokens/EscrowERC721.sol",
+    },
+    runs: 1_000_000,
+  },
 ];
 type Job = (typeof JOBS)[number];
 

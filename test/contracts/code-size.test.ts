@@ -18,6 +18,7 @@ it("fits the code size that L1 accepts, EIP-170", async () => {
     "MintableERC20",
     "MintableERC721",
     "MintableERC1155",
+    "EscrowFactory",
   ] as const) {
     const { deployedBytecode } = await hre.artifacts.readArtifact(name);
     expect(size(deployedBytecode as `0x${string}`), name).toBeLessThanOrEqual(
