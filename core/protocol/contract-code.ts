@@ -7,11 +7,11 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":22891,"hash":"0x1a0f0fe165be57ff7ba5fc5eea5529ecb5b4dc5ce9057961b32994b3e8ec7ddd","immutables":{"administrationCode":[3350,15210],"transfersCode":[277,15333,15378],"makingsCode":[4198,15246,15291],"changeDelay":[1987],"_domainChainId":[17034],"_domainHash":[17072],"maturity":[1176,2989,9117]},"creation":{"bytes":46579,"hash":"0xb5a580e584f966c454fad84a4657ed173a63d6ebee3ac9ac6c2517ef7249cf71"}},
-  Administration: {"bytes":21505,"hash":"0x14684c4160fe3169eddd80ce40d1ccf55c22b16d79f7a5f80a12dc7cb430ef75","immutables":{},"creation":{"bytes":21531,"hash":"0xeab47653aab0819d217916806077a8b75a32a00d11545986ae5caa82d19a068e"}},
-  Transfers: {"bytes":24233,"hash":"0x9d4f75eed1e2604cf6ee985d2b29675d0f4dbd22091d3e7e51b6639cc64cbdc5","immutables":{},"creation":{"bytes":24259,"hash":"0x732c79b118ac5ed260009b71f1ec1f72b1d98763940f42bc3f72fb90d6a73204"}},
-  Makings: {"bytes":5126,"hash":"0x031e48c96be67f8fc6081adff2208af56b6ba5963de2d4758d252bfe90807639","immutables":{},"creation":{"bytes":5152,"hash":"0xc8b9e67ef45efbe8266efa4e62e3be535cf0edaeb5e7d3c745748f030441a19f"}},
-  StateMirror: {"bytes":22900,"hash":"0xf8f11399322d5d17dd0b69a207eb1435d31669d6fe68a026eed195862288c626","immutables":{"sourceChainId":[2701,12379,16628],"sourceContract":[2747,6611,16683],"changeDelay":[4564,6554],"_domainChainId":[17305],"_domainHash":[17343],"maturity":[1643,9135,12068]},"creation":{"bytes":24697,"hash":"0x6282823cfab3efad5dc92e4c87ec819360991e145211c7d892aac289896b5418"}},
+  StateCommitment: {"bytes":22891,"hash":"0xbf7db74a7da9af8146b1c8709c3e66f0016afefdc37d33f043bf56e172388a63","immutables":{"administrationCode":[3350,15210],"transfersCode":[277,15333,15378],"makingsCode":[4198,15246,15291],"changeDelay":[1987],"_domainChainId":[17034],"_domainHash":[17072],"maturity":[1176,2989,9117]},"creation":{"bytes":46579,"hash":"0x7556e8209152064e573533b952a13c80958bed429376367eac5a1eb31e6716a1"}},
+  Administration: {"bytes":21505,"hash":"0x3c41376300417251853423d3ee41cbb4a3eecfddf39f8836967dde71c89d0451","immutables":{},"creation":{"bytes":21531,"hash":"0x16ecb4f17e9c9c43be186e800809f9b6a0b7506e075d74bf730b7745382c3bbd"}},
+  Transfers: {"bytes":24233,"hash":"0xf79f776b521837191068a29c8ecd69649d5fc5c05b2af0219c947c778661b17b","immutables":{},"creation":{"bytes":24259,"hash":"0x2626a97ec9179a9bfaa4823af2e32bc99e73661381433618ebdf232105801773"}},
+  Makings: {"bytes":5126,"hash":"0x6701faf3604d20c11bd52dcdbe7058aaec3e2326635f3514af6d7517ccb7fce8","immutables":{},"creation":{"bytes":5152,"hash":"0xa8a5ac644fd6b61bd75d5c1fdbc277988085bda5d337b6a6545d586458223e1d"}},
+  StateMirror: {"bytes":22900,"hash":"0x6e490b0989af45ea94e8283ebb8d8da82fe33173d9558b6ae9f8bc8837c55c0b","immutables":{"sourceChainId":[2701,12379,16628],"sourceContract":[2747,6611,16683],"changeDelay":[4564,6554],"_domainChainId":[17305],"_domainHash":[17343],"maturity":[1643,9135,12068]},"creation":{"bytes":24697,"hash":"0xbc64263d40dff0ed189f2c2fa5c1a2276dbea88a3be3ca38c0250c45ee8e6ad4"}},
 } as const;
 
 /**
