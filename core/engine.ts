@@ -95,7 +95,7 @@ function engineOf(
   },
 ): Engine {
   const { ledger } = context;
-  const { settlement, environment, limits } = ledger;
+  const { settlement, environment, limits } = ledger.services;
   const { events, secret, close } = parts;
   const webhooks = webhooksOf(context, secret);
   return {
@@ -141,8 +141,9 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
   const close = async (): Promise<void> => {
     await ledger.writer.close();
     await events.told();
-    const { sealingThread, signers, blobs, store } = ledger;
-    for (const part of [sealingThread, signers, blobs, store]) await part.close();
+    const { sealingThread, signers } = ledger.services;
+    for (const part of [sealingThread, signers, ledger.batches.blobs, ledger.store])
+      await part.close();
   };
   return () => {
     closed ??= close();

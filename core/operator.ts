@@ -117,7 +117,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * One hash over the batches that L1 has committed, in L1's order, from this store alone. The
      * contract's `history` must be equal. The next commit names it (docs/protocol.md 3).
      */
-    history: () => ledger.commits.of(ledger),
+    history: () => ledger.batches.commits.of(ledger.services.settlement, ledger.batches),
     /**
      * Deletes the idempotency keys of mints before `before` (milliseconds since 1970); the mints
      * stay. Other mints continue meanwhile. A repeated request then mints anew, so keep the keys
@@ -143,35 +143,36 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * flipped byte.
      */
     verify: async (how: VerifyOptions = {}) =>
-      verifyStore(ledger.store, ledger.settlement, how, (blob) =>
-        ledger.blobs.kzg.commitment(blob),
+      verifyStore(ledger.store, ledger.services.settlement, how, (blob) =>
+        ledger.batches.blobs.kzg.commitment(blob),
       ),
     /** The fault of the system's clock, with the remedy; null when it fits the journal. */
-    clockFault: () => ledger.journalClock.fault(ledger.head.latest.time),
+    clockFault: () => ledger.journal.clock.fault(ledger.journal.head.latest.time),
     /**
      * Why closed batches in blobs wait for KZG, with code `kzg_unavailable`; null while none waits.
      */
-    kzgFault: () => ledger.blobs.fault,
+    kzgFault: () => ledger.batches.blobs.fault,
     /**
      * Why batches are derived, or signatures found, on the event loop; null while their threads
      * run, or can.
      */
-    threadFault: () => ledger.sealingThread.fault ?? ledger.signers.fault,
+    threadFault: () => ledger.services.sealingThread.fault ?? ledger.services.signers.fault,
     /**
      * A time in milliseconds since 1970 that has certainly passed, even if the system's clock is
      * wrong. It lags by the time for which nothing ran. Use it for things that must not expire too
      * early.
      */
-    reachedTime: () => ledger.journalClock.reached(),
+    reachedTime: () => ledger.journal.clock.reached(),
     /**
      * Whether a chain takes blobs: rollup batches go into blobs if the settlement chain does, from
      * the next seal on. Without an answer they go into calldata. Tokens of another chain can be
      * minted in rollup batches only if that chain has the precompile 0x0a, which opens blobs; until
      * it is known, their mints are `rollup_not_available`.
      */
-    placeInBlobs: (chainId: bigint, takesBlobs: boolean) => ledger.blobs.place(chainId, takesBlobs),
+    placeInBlobs: (chainId: bigint, takesBlobs: boolean) =>
+      ledger.batches.blobs.place(chainId, takesBlobs),
     /** The kind of rollup batch that a seal makes now. */
-    rollupKind: () => ledger.blobs.kind,
+    rollupKind: () => ledger.batches.blobs.kind,
     /**
      * Adds a mirror: accepts withdrawals on its chain. Rejects with `store_mismatch` for a chain's
      * second mirror.
@@ -208,16 +209,16 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * How L1's history differs from this store's, since when (milliseconds since 1970); null while
      * equal, and until a second look has confirmed it.
      */
-    divergence: () => ledger.divergence,
+    divergence: () => ledger.l1.divergence,
     /**
      * Refuses mints and withdrawals with `l1_not_compared` until {@link Operator.compareState}
      * succeeds.
      */
     awaitComparison: () => {
-      ledger.awaitsComparison = true;
+      ledger.l1.awaitsComparison = true;
     },
     /** Throws the error that mints would get now: `history_diverged`, `l1_not_compared`. */
-    requirePromising: () => ledger.requirePromising(),
+    requirePromising: () => ledger.l1.requirePromising(),
     /**
      * Requires that L1's batches are the first ones of this store. Otherwise it rejects with
      * `history_diverged`, and from then on mints, withdrawals and seals are refused with that code.
@@ -255,9 +256,9 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * Number of reorganisations of all chains since the opening. When it changes, earlier reads may
      * be outdated.
      */
-    reorganisations: () => ledger.reorganisations,
+    reorganisations: () => ledger.l1.reorganisations,
     /** Number of signatures since the opening that took the place of ones that L1 refused. */
-    betterSignatures: () => ledger.betterSignatures,
+    betterSignatures: () => ledger.l1.betterSignatures,
     /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
     pendingWithdrawals: ofLedger(pendingWithdrawals),
     /** One pending withdrawal; null once settled or failed. */

@@ -33,10 +33,10 @@ export async function adopt(
   { assets = [], signal }: AdoptingOptions = {},
 ): Promise<Adopted> {
   const { ledger } = context;
-  if (ledger.divergence === null)
+  if (ledger.l1.divergence === null)
     throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
   const known = new Set(
-    [...ledger.assets.latest.values()].filter(({ removed }) => !removed).map(assetName),
+    [...ledger.tenants.assets.latest.values()].filter(({ removed }) => !removed).map(assetName),
   );
   const unheld = new Set<string>();
   for (const asset of assets) {
@@ -72,7 +72,7 @@ function nameOf(
   { chainId, standard, contractAddress, quantum = 1n }: NewAsset,
 ): string {
   const type = assetType(standard, contractAddress, quantum);
-  return assetName({ chainId: chainId ?? ledger.settlement.chainId, assetType: type });
+  return assetName({ chainId: chainId ?? ledger.services.settlement.chainId, assetType: type });
 }
 
 /**
@@ -81,7 +81,7 @@ function nameOf(
  */
 function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlySet<Address> {
   const owners = new Set<Address>();
-  const nobody = ledger.settlement.contract.toLowerCase() as Address;
+  const nobody = ledger.services.settlement.contract.toLowerCase() as Address;
   const vaultCounts = new Map(MODES.map((mode) => [mode, vaultCountsOf(ledger, adopted, mode)]));
   for (const batch of adopted.flatMap(({ batches }) => batches)) {
     const { mode, batchNumber, data } = batch;
@@ -99,7 +99,7 @@ function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlyS
       owners.add(typeof slot === "string" ? nobody : (slot.entry.owner.toLowerCase() as Address));
   }
   // An empty slot is kept with the store's first asset.
-  if (owners.has(nobody) && ledger.assets.latest.get(0) === undefined) {
+  if (owners.has(nobody) && ledger.tenants.assets.latest.get(0) === undefined) {
     const detail = "This store has no asset. Add the assets of L1's history, then adopt again.";
     throw new MintmarkError("asset_not_found", detail);
   }
@@ -112,12 +112,12 @@ function vaultCountsOf(ledger: Ledger, adopted: readonly AdoptedBatches[], mode:
   const first = there?.first ?? Number.POSITIVE_INFINITY;
   return (batchNumber: number): number | undefined =>
     batchNumber < first
-      ? ledger.batches[mode].latest.get(batchNumber)?.vaultCount
+      ? ledger.batches.records[mode].latest.get(batchNumber)?.vaultCount
       : there?.batches[batchNumber - first]?.vaultCount;
 }
 
 async function applicationOf(context: EngineContext, signal?: AbortSignal): Promise<Uuid> {
-  for (const { name, applicationId } of context.ledger.applications.durable.values())
+  for (const { name, applicationId } of context.ledger.tenants.applications.durable.values())
     if (name === NAME) return applicationId;
   return (await createApplication(context, { name: NAME }, { signal })).applicationId;
 }

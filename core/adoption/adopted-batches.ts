@@ -3,6 +3,7 @@ import { putDerived } from "../batches/seal.ts";
 import { failWithdrawals, releaseVaults, requestedIn, tellFailed } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
 import { tellSealed } from "../events/event-log.ts";
+import type { BatchTables } from "../ledger/batch-tables.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -41,9 +42,10 @@ export async function adoptHistory(
   signal?: AbortSignal,
 ): Promise<Adopted> {
   for (const mode of MODES)
-    while (ledger.sealings[mode].size > 0) await Promise.allSettled(ledger.sealings[mode].values());
+    while (ledger.batches.sealings[mode].size > 0)
+      await Promise.allSettled(ledger.batches.sealings[mode].values());
   return writer.alone(async (group) => {
-    if (ledger.divergence === null)
+    if (ledger.l1.divergence === null)
       throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
     const dropped = await droppedBatches(ledger, adopted);
     const incoming = await incomingBatches({ ledger, group, holderOf }, adopted, dropped);
@@ -52,7 +54,7 @@ export async function adoptHistory(
     const unbound = await unboundBy(ledger, adopted, minted);
     const trees = new Map(
       adopted.map(({ mode, first }) => {
-        const history = ledger.histories[mode].latest;
+        const history = ledger.batches.histories[mode].latest;
         return [mode, history.first(Math.min(first, history.count))];
       }),
     );
@@ -73,16 +75,16 @@ export async function adoptHistory(
       lost,
       transfers,
     } as const;
-    const recorded = ledger.record(group, entry);
+    const recorded = ledger.journal.record(group, entry);
     const { sequence, time } = recorded;
     group.operations.push({ type: "del", key: DIVERGENCE_KEY });
-    ledger.divergence = null;
+    ledger.l1.divergence = null;
     for (const { record } of dropped)
       for (const list of record.transfers ? await listsOfBatch(ledger, record) : [])
         await waitAgain(ledger, group, list, time);
     for (const batch of dropped.toReversed()) drop(ledger, group, batch);
     for (const key of unbound) group.remove(key);
-    for (const [mode, tree] of trees) ledger.histories[mode].put(group, tree);
+    for (const [mode, tree] of trees) ledger.batches.histories[mode].put(group, tree);
     for (const { mode, batchNumber, runs } of lost) {
       const { record, vaults } = dropped.find((batch) =>
         isPlace(batch.record, { mode, batchNumber }),
@@ -94,15 +96,15 @@ export async function adoptHistory(
       for (const { slot } of withdrawn)
         await failWithdrawals(ledger, group, packVaultId({ mode, batchNumber, slot }), LOST);
     for (const each of lost)
-      ledger.putLost(group, { ...each, upTo: sequence, failure: LOST, since: time });
+      ledger.l1.putLost(group, { ...each, upTo: sequence, failure: LOST, since: time });
     for (const [i, batch] of incoming.entries())
       putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
     for (const { entry, lists, vaults } of incoming)
       if (lists !== null)
         await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);
     for (const { mode, first, batches } of adopted) reopen(ledger, mode, first + batches.length);
-    ledger.bindings.clear();
-    group.onDurable(() => ledger.tokenSums.forgetAll());
+    ledger.minting.bindings.clear();
+    group.onDurable(() => ledger.readers.tokenSums.forgetAll());
     const lostVaults = lost.flatMap(({ runs }) => runs).reduce((sum, { count }) => sum + count, 0);
     return { batches: batches.length, lostVaults };
   }, signal);
@@ -114,8 +116,8 @@ async function droppedBatches(
 ): Promise<Dropped[]> {
   const dropped: Dropped[] = [];
   for (const { mode, first } of adopted) {
-    for (let number = first; number < ledger.batches[mode].latest.size; number++) {
-      const record = ledger.batches[mode].latest.get(number);
+    for (let number = first; number < ledger.batches.records[mode].latest.size; number++) {
+      const record = ledger.batches.records[mode].latest.get(number);
       if (record === undefined)
         throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       if (isCommitted(record)) throw new MintmarkError("batch_committed");
@@ -136,7 +138,8 @@ async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: rea
     for (let slot = 0; slot < vaults.count; slot++) {
       const own = vaults.at(slot);
       const theirs = there?.vaults[slot];
-      const wasVoid = runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
+      const wasVoid =
+        runAt(ledger.batches.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
       const isThere =
         theirs?.userIndex === own.userIndex &&
         theirs.assetIndex === own.assetIndex &&
@@ -169,7 +172,7 @@ function failing(runs: readonly LostRun[]): VoidRun[] {
 
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
-  const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
+  const voids = ledger.batches.voids[mode].latest.get(batchNumber) ?? [];
   const valid = Array.from({ length: vaults.count }, (_, slot) => slot).filter(
     (slot) => runAt(voids, slot) === null,
   );
@@ -183,15 +186,15 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
     keyOf.batchApplications,
   ];
   const gone = [...whole, keyOf.voids].map((keyOf) => keyOf(mode, batchNumber));
-  const items = itemsOf(record, vaults, (index) => ledger.assetAt(index), null);
+  const items = itemsOf(record, vaults, (index) => ledger.tenants.assetAt(index), null);
   gone.push(
     ...pageKeys(mode, batchNumber, 0, vaults.count),
     ...Array.from(itemRecords(items), ({ key }) => key),
   );
   for (const key of gone) group.operations.push({ type: "del", key });
-  ledger.batches[mode].remove(group, batchNumber);
-  ledger.voids[mode].remove(group, batchNumber);
-  ledger.refs.truncate(mode, batchNumber);
+  ledger.batches.records[mode].remove(group, batchNumber);
+  ledger.batches.voids[mode].remove(group, batchNumber);
+  ledger.batches.refs.truncate(mode, batchNumber);
 }
 
 /** Adds a batch's vaults to supplies, token index and bound ERC-1155 ids. */
@@ -201,18 +204,18 @@ function addVaults(
   { mode, batchNumber }: BatchRecord,
   vaults: VaultColumns,
 ): void {
-  const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
-  const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
+  const voids = ledger.batches.voids[mode].latest.get(batchNumber) ?? [];
+  const firstOrdinal = ledger.batches.refs.firstOrdinalOf(mode, batchNumber);
   const assets = new Map<number, AssetRecord>();
   for (let slot = 0; slot < vaults.count; slot++) {
     if (runAt(voids, slot) !== null) continue;
     const { assetIndex, amount, blob } = vaults.at(slot);
-    const asset = assets.get(assetIndex) ?? ledger.assetAt(assetIndex);
+    const asset = assets.get(assetIndex) ?? ledger.tenants.assetAt(assetIndex);
     let { nextTokenId } = asset;
     if (asset.standard === "erc721") {
-      ledger.tokens.insert(
+      ledger.minting.tokens.insert(
         vaults.tokenHash[slot] as number,
-        ledger.refs.refOf({ mode, firstOrdinal }, slot),
+        ledger.batches.refs.refOf({ mode, firstOrdinal }, slot),
       );
       // The engine's next id is above every id in L1's history.
       const behind = (tokenIdOf("erc721", asset.blobScheme, blob) ?? 0n) + 1n;
@@ -222,7 +225,7 @@ function addVaults(
     const binding = bindingOf(ledger, { assetIndex, blob });
     if (binding !== null) group.stage(binding, Buffer.from(hexToBytes(blob)));
   }
-  for (const asset of assets.values()) ledger.putAsset(group, asset);
+  for (const asset of assets.values()) ledger.tenants.putAsset(group, asset);
 }
 
 function putAdopted(
@@ -234,7 +237,7 @@ function putAdopted(
 ): void {
   const { mode, batchNumber, inBlobs, chunks, voids, given, batchRoot, dataHash, stateRoot } =
     entry;
-  beginAt(ledger, mode, batchNumber);
+  beginAt(ledger.batches, mode, batchNumber);
   for (const [i, chunk] of chunks.entries())
     group.put(keyOf.chunk(mode, batchNumber, i), hexToBytes(chunk));
   putDerived(group, entry, derived);
@@ -261,22 +264,23 @@ function putAdopted(
     stateRoot,
   } as const;
   const record: BatchRecord = { ...open, ...sealed, sealedAt: time };
-  ledger.putBatch(group, record);
+  ledger.batches.putBatch(group, record);
   const runs = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
-  if (runs.length > 0) ledger.putVoids(group, mode, batchNumber, runs);
+  if (runs.length > 0) ledger.batches.putVoids(group, mode, batchNumber, runs);
   if (lists === null) addVaults(ledger, group, record, columns);
   tellSealed(ledger, group, record, columns, time);
 }
 
 /** The mode goes on after L1's batches. */
 function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
-  ledger.unsealed.forget(mode);
-  ledger.open(mode, batchNumber, beginAt(ledger, mode, batchNumber));
+  ledger.batches.unsealed.forget(mode);
+  const firstOrdinal = beginAt(ledger.batches, mode, batchNumber);
+  ledger.batches.open(mode, batchNumber, firstOrdinal, ledger.journal.now());
 }
 
 /** Places a batch behind the one before it. Returns the ordinal of its first vault. */
-function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): number {
-  const vaults = batches[mode].latest.get(batchNumber - 1)?.vaultCount ?? 0;
+function beginAt({ records, refs }: BatchTables, mode: Mode, batchNumber: number): number {
+  const vaults = records[mode].latest.get(batchNumber - 1)?.vaultCount ?? 0;
   const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
   refs.set(mode, batchNumber, firstOrdinal);
   return firstOrdinal;
@@ -287,7 +291,7 @@ function bindingOf(
   ledger: Ledger,
   { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">,
 ): Buffer | null {
-  const { standard, blobScheme } = ledger.assetAt(assetIndex);
+  const { standard, blobScheme } = ledger.tenants.assetAt(assetIndex);
   const tokenId = standard === "erc1155" ? tokenIdOf(standard, blobScheme, blob) : null;
   return tokenId === null ? null : keyOf.binding(assetIndex, tokenId);
 }
@@ -306,7 +310,7 @@ async function unboundBy(
     for (const key of bindingsIn(ledger, vaults)) unbound.set(keyString(key), key);
   for (const { mode, first } of adopted) {
     for (let number = 0; number < first && unbound.size > 0; number++) {
-      const record = ledger.batches[mode].latest.get(number);
+      const record = ledger.batches.records[mode].latest.get(number);
       if (record === undefined)
         throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       const stays = await readBatchVaults(ledger, record);
@@ -318,7 +322,7 @@ async function unboundBy(
 
 function* bindingsIn(ledger: Ledger, vaults: VaultColumns): Generator<Buffer, void, void> {
   for (let slot = 0; slot < vaults.count; slot++) {
-    if (ledger.standards[vaults.assetIndex[slot] as number] !== "erc1155") continue;
+    if (ledger.tenants.standards[vaults.assetIndex[slot] as number] !== "erc1155") continue;
     const key = bindingOf(ledger, vaults.at(slot));
     if (key !== null) yield key;
   }

@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from "uuid";
 import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { completed, derivedAgain, tokenHashOf } from "../ledger/batch-vaults.ts";
-import type { Ledger, Recorded } from "../ledger/ledger.ts";
+import type { Recorded } from "../ledger/journal-head.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { type Address, batchIdOf, type Hash, type Hex, type Mode, type VaultId } from "../model.ts";
 import type { AssetId, ProposedBatch } from "../ports.ts";
 import { slotsOf, type VaultEntry, type WordBatch } from "../protocol/batch-data.ts";
@@ -95,7 +96,7 @@ export async function incomingBatches(
     const stored = storedOf(ledger, vaults);
     const groups = decodeTransferData(batch.data);
     const derived = deriveTransfers(batch.batchNumber, groups, stored.columns, (index) =>
-      ledger.assetAt(index),
+      ledger.tenants.assetAt(index),
     );
     incoming.set(batch, incomingOf(batch, stored, derived, { lists }));
   }
@@ -117,7 +118,7 @@ export function slotsIn(ledger: Ledger, batch: AdoptedBatch): (PaidSlot | string
     if (unheld?.has(assetName(entry)))
       return "This store has another asset of the vault's contract.";
     const assetIndex = assetIndexOf(entry);
-    const { standard, blobScheme } = ledger.assetAt(assetIndex);
+    const { standard, blobScheme } = ledger.tenants.assetAt(assetIndex);
     const fault = unpayable(entry, standard, blobScheme);
     return fault === null ? { entry, assetIndex } : `L1 pays nobody: ${fault}.`;
   });
@@ -137,7 +138,7 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<I
   const { ledger, dropped, holderOf } = adopting;
   const { mode, batchNumber, data } = batch;
   const here = dropped.find(({ record }) => isPlace(record, batch) && !record.transfers)?.vaults;
-  const now = ledger.now();
+  const now = ledger.journal.now();
   const slots = slotsIn(ledger, batch);
   const voids = runsOf(
     slots.flatMap((found, slot) => (typeof found === "string" ? [[slot, found] as const] : [])),
@@ -166,7 +167,7 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<I
     batch,
     { data, assets },
     columns,
-    (index) => ledger.assetAt(index),
+    (index) => ledger.tenants.assetAt(index),
     voids,
   );
   const given = { data: bytesToHex(data), assets };
@@ -221,7 +222,7 @@ function incomingOf(
 /** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */
 function assetIndices(ledger: Ledger): (asset: AssetId) => number {
   const indices = new Map<string, number>();
-  for (const { removed, chainId, assetType, assetIndex } of ledger.assets.latest.values())
+  for (const { removed, chainId, assetType, assetIndex } of ledger.tenants.assets.latest.values())
     if (!removed) indices.set(assetName({ chainId, assetType }), assetIndex);
   return (asset) => {
     const assetIndex = indices.get(assetName(asset));
@@ -264,7 +265,7 @@ export interface Adopting {
  */
 export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }: ProposedBatch) {
   const { ledger, group, known } = adopting;
-  const now = ledger.now();
+  const now = ledger.journal.now();
   const vaults: StoredVault[] = [];
   const lists: AdoptedList[] = [];
   for (const signed of decodeTransferData(data)) {
@@ -295,8 +296,8 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
 
 /** Stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
 export function nothing({ ledger, holderOf }: Pick<Adopting, "ledger" | "holderOf">): StoredVault {
-  const owner = ledger.settlement.contract.toLowerCase() as Address;
-  const time = ledger.now();
+  const owner = ledger.services.settlement.contract.toLowerCase() as Address;
+  const time = ledger.journal.now();
   return {
     ...holderOf(owner),
     owner,
@@ -315,7 +316,7 @@ async function sourceOf(
   const adopted = known.get(vaultId);
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
-  const batch = ledger.batches[place.mode].latest.get(place.batchNumber);
+  const batch = ledger.batches.records[place.mode].latest.get(place.batchNumber);
   const isKept = !dropped.some(({ record }) => isPlace(record, place));
   if (!isKept || batch === undefined || place.slot >= batch.vaultCount)
     return { vault: null, hops: 0 };
@@ -328,7 +329,7 @@ async function sourceOf(
 async function listOf(adopting: Adopting, signed: TransferGroup, sources: readonly AdoptedVault[]) {
   const { ledger, group, holderOf } = adopting;
   const { deadline, signature } = signed;
-  const digest = transfersDigest(ledger.settlement, signed);
+  const digest = transfersDigest(ledger.services.settlement, signed);
   const vaults = sources.map(({ vault }) => vault ?? nothing(adopting));
   const { owner, applicationIndex: first } =
     sources.find(({ vault }) => vault !== null)?.vault ?? (vaults[0] as StoredVault);
@@ -346,7 +347,9 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
   // The zero address stands for nobody's signature. When vaults of others are spent too, the
   // owner's key counts as a session's.
   const signer =
-    signature === "0x" ? null : ((await ledger.signers.recover(digest, signature)) ?? zeroAddress);
+    signature === "0x"
+      ? null
+      : ((await ledger.services.signers.recover(digest, signature)) ?? zeroAddress);
   const isOwners = vaults.every((vault) => vault.owner === owner && signer === owner);
   const list: AdoptedList = {
     transferId: own?.transferId ?? uuidv7(),

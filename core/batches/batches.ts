@@ -40,14 +40,14 @@ export function batchView(record: BatchRecord): Batch {
  * `batch_not_found`.
  */
 export function findBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
-  const batch = ledger.batches[mode].durable.get(batchNumber);
+  const batch = ledger.batches.records[mode].durable.get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   return batch;
 }
 
 /** The number of sealed batches of a mode, in the readers' view. */
 export function sealedCount(ledger: Ledger, mode: Mode): number {
-  const { durable: batches } = ledger.batches[mode];
+  const { durable: batches } = ledger.batches.records[mode];
   let count = batches.size;
   while (batches.get(count - 1)?.status === "open") count--;
   return count;
@@ -55,16 +55,16 @@ export function sealedCount(ledger: Ledger, mode: Mode): number {
 
 /** The open batch of a mode; empty before the first mint. */
 function openBatch(ledger: Ledger, mode: Mode): Batch {
-  const { durable: batches } = ledger.batches[mode];
+  const { durable: batches } = ledger.batches.records[mode];
   const newest = batches.get(batches.size - 1);
   if (newest?.status === "open") {
     // Other batches without a seal are closed.
-    const first = batches.get(ledger.unsealed.open(mode).batchNumber);
+    const first = batches.get(ledger.batches.unsealed.open(mode).batchNumber);
     return batchView(first?.status === "open" ? first : newest);
   }
   const number = batches.size;
   const openedAt =
-    number === 0 ? ledger.head.durable.time : (batches.get(number - 1)?.sealedAt ?? 0);
+    number === 0 ? ledger.journal.head.durable.time : (batches.get(number - 1)?.sealedAt ?? 0);
   const nothing = { vaults: { count: 0 }, mintCount: 0, transfers: null };
   const empty = { mode, batchNumber: number, since: openedAt, ...nothing };
   return batchView(openBatchRecord(empty));
@@ -80,11 +80,12 @@ function batchPage(
   start: PageStart,
 ): PageEntries<Batch> {
   const modes = of === undefined ? MODES : [of];
-  const size = Math.max(...modes.map((mode) => ledger.batches[mode].durable.size)) * MODES.length;
+  const size =
+    Math.max(...modes.map((mode) => ledger.batches.records[mode].durable.size)) * MODES.length;
   const get = (at: number) => {
     const mode = MODES[at % MODES.length] as Mode;
     return modes.includes(mode)
-      ? ledger.batches[mode].durable.get(Math.floor(at / MODES.length))
+      ? ledger.batches.records[mode].durable.get(Math.floor(at / MODES.length))
       : undefined;
   };
   return tablePage(
@@ -96,26 +97,26 @@ function batchPage(
 }
 
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
-  const rootValidium = bytesToHex(ledger.histories.validium.durable.root(countValidium));
-  const rootRollup = bytesToHex(ledger.histories["zk-rollup"].durable.root(countRollup));
+  const rootValidium = bytesToHex(ledger.batches.histories.validium.durable.root(countValidium));
+  const rootRollup = bytesToHex(ledger.batches.histories["zk-rollup"].durable.root(countRollup));
   const roots = { countValidium, countRollup, rootValidium, rootRollup };
-  return { ...roots, commitment: stateCommitment(ledger.settlement, roots) };
+  return { ...roots, commitment: stateCommitment(ledger.services.settlement, roots) };
 }
 
 /** The committed batches of a mode are its first ones, so bisection finds their number. */
 export function committedCount(ledger: Ledger, mode: Mode, view: View = "durable"): number {
-  const batches = ledger.batches[mode];
+  const batches = ledger.batches.records[mode];
   return firstWhere(batches.latest.size, (number) => !isCommitted(batches[view].get(number)));
 }
 
 /** Uncommitted vaults in the readers' view, with void slots and open batches. */
 export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce((sum, mode) => {
-    const { durable } = ledger.batches[mode];
+    const { durable } = ledger.batches.records[mode];
     const count = durable.size;
     // The vaults before the open batch are known as one number; those from it on are counted.
-    const first = Math.min(Math.max(0, count - 1), ledger.unsealed.open(mode).batchNumber);
-    let vaults = ledger.refs.firstOrdinalOf(mode, first);
+    const first = Math.min(Math.max(0, count - 1), ledger.batches.unsealed.open(mode).batchNumber);
+    let vaults = ledger.batches.refs.firstOrdinalOf(mode, first);
     for (let number = first; number < count; number++)
       vaults += durable.get(number)?.vaultCount ?? 0;
     return sum + vaults - committedVaults(ledger, mode, "durable");
@@ -123,7 +124,7 @@ export function uncommittedVaults(ledger: Ledger): number {
 }
 
 export function committedVaults(ledger: Ledger, mode: Mode, view: View): number {
-  return ledger.refs.firstOrdinalOf(mode, committedCount(ledger, mode, view));
+  return ledger.batches.refs.firstOrdinalOf(mode, committedCount(ledger, mode, view));
 }
 
 /** A part of a sealed batch is missing or does not fit its roots. */
@@ -136,7 +137,7 @@ export function corruptBatch(mode: Mode, batchNumber: number, what: string): Min
 
 /** A sealed batch in the writer's view. Throws `batch_not_found`, `proof_not_ready`. */
 export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
-  const batch = ledger.batches[requireMode(mode)].latest.get(batchNumber);
+  const batch = ledger.batches.records[requireMode(mode)].latest.get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   if (batch.status === "open")
     throw new MintmarkError("proof_not_ready", "The batch is still open.");

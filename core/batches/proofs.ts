@@ -115,7 +115,7 @@ export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<Va
   // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
   // count.
   if (stored.amount === 0n) throw new MintmarkError("vault_not_found");
-  const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
+  const vault = contentOf(place, stored, ledger.tenants.assetAt(stored.assetIndex));
   runs.requireNotLeftOut(findBatch(ledger, place.mode, place.batchNumber), vault);
   return vault;
 }
@@ -126,7 +126,7 @@ async function openedVault(ledger: Ledger, vaultId: VaultId, onKzgProofs: OnKzgP
   const record = findBatch(ledger, mode, batchNumber);
   const batchRoot = requireSealed(record);
   const vault = await vaultContent(ledger, vaultId);
-  const opened = await ledger.blobs.openings.prove(
+  const opened = await ledger.batches.blobs.openings.prove(
     await blobRecords(ledger, record),
     vault,
     batchRoot,
@@ -161,14 +161,14 @@ export async function blobProofs(
   const record = findBatch(ledger, mode, batchNumber);
   requireSealed(record);
   return record.inBlobs
-    ? ledger.blobs.openings.proveBlobs(await blobRecords(ledger, record), onKzgProofs)
+    ? ledger.batches.blobs.openings.proveBlobs(await blobRecords(ledger, record), onKzgProofs)
     : [];
 }
 
 /** A batch's records do not fit its root: it is being sealed anew, or they are damaged. */
 function stale(ledger: Ledger, record: BatchRecord, what: string): MintmarkError {
   const { mode, batchNumber } = record;
-  const batches = ledger.batches[mode];
+  const batches = ledger.batches.records[mode];
   const same =
     batches.durable.get(batchNumber) === record && batches.latest.get(batchNumber) === record;
   if (same) return corruptBatch(mode, batchNumber, what);
@@ -233,7 +233,9 @@ export async function vaultStateProof(
     throw new MintmarkError("proof_not_ready", "That state does not hold the vault's batch.");
   const { dataHash, inBlobs } = findBatch(ledger, mode, batchNumber);
   if (dataHash === null) throw corruptBatch(mode, batchNumber, "data hash");
-  const siblings = unpackHashes(ledger.histories[mode].durable.siblings(batchNumber, count));
+  const siblings = unpackHashes(
+    ledger.batches.histories[mode].durable.siblings(batchNumber, count),
+  );
   const path: StatePath = {
     dataHash,
     siblings,
@@ -242,7 +244,8 @@ export async function vaultStateProof(
   };
   const proof = await vaultProof(ledger, vaultId);
   // The pairing of a vault in blobs would take 0.1 s of the event loop.
-  const isRight = inBlobs || verifyVaultInState(ledger.settlement, commitment, proof, path);
+  const isRight =
+    inBlobs || verifyVaultInState(ledger.services.settlement, commitment, proof, path);
   invariant(isRight, `a wrong state proof of vault ${vaultId}`);
   return { proof, path, commitment };
 }
@@ -253,7 +256,7 @@ export async function vaultStateProof(
  */
 export function batchProof(ledger: Ledger, mode: Mode, batchNumber: number): BatchTransition {
   requireSealed(findBatch(ledger, mode, batchNumber));
-  const history = ledger.histories[mode].durable;
+  const history = ledger.batches.histories[mode].durable;
   const oldRoot = bytesToHex(history.root(batchNumber));
   const newRoot = bytesToHex(history.root(batchNumber + 1));
   return { oldRoot, newRoot, proof: proveBatch(history, batchNumber) };
@@ -274,19 +277,19 @@ export function consistencyProof(
   const older = stateOver(ledger, before.countValidium, before.countRollup);
   const proof = {
     validium: proveConsistency(
-      ledger.histories.validium.durable,
+      ledger.batches.histories.validium.durable,
       older.countValidium,
       newer.countValidium,
     ),
     rollup: proveConsistency(
-      ledger.histories["zk-rollup"].durable,
+      ledger.batches.histories["zk-rollup"].durable,
       older.countRollup,
       newer.countRollup,
     ),
   };
   const at = (state: EngineState) => ({ commitment: state.commitment, state });
   invariant(
-    verifyStateConsistency(ledger.settlement, at(older), at(newer), proof),
+    verifyStateConsistency(ledger.services.settlement, at(older), at(newer), proof),
     "a wrong consistency proof",
   );
   return { older, newer, proof };
@@ -315,7 +318,7 @@ function provablePlace(ledger: Ledger, vaultId: VaultId, isTransferred = false):
       "validation_failed",
       "A transfer made this vault. Ask for the proof of this vault alone.",
     );
-  runs.requireNotVoid(ledger.voids, place);
+  runs.requireNotVoid(ledger.batches.voids, place);
   return place;
 }
 
@@ -340,7 +343,7 @@ async function provableBatch(
       "validation_failed",
       "Vaults in blobs have no common proof. Ask for each one's proof.",
     );
-  const voids = runs.zeroRuns(ledger.voids[mode].durable.get(batchNumber) ?? []);
+  const voids = runs.zeroRuns(ledger.batches.voids[mode].durable.get(batchNumber) ?? []);
   const mask = runs.voidMask(voids, record.vaultCount);
   const assets = record.assets ?? [];
   const batchRoot = requireSealed(record);
@@ -371,7 +374,7 @@ async function provableBatch(
     const voidHere = mask?.subarray(firstSlot, firstSlot + leafCount) ?? null;
     const words =
       given === undefined
-        ? columnWords(vaults, (index) => ledger.assetAt(index), voidHere, assets).words
+        ? columnWords(vaults, (index) => ledger.tenants.assetAt(index), voidHere, assets).words
         : given.slice(firstSlot, leafCount);
     const leaves = leavesOfWords(words, { mode, batchNumber }, firstSlot);
     pages.set(page, { firstSlot, vaults, leaves });
@@ -387,7 +390,7 @@ function pageAt({ tree, pages }: Awaited<ReturnType<typeof provableBatch>>, slot
 
 function contentAt(ledger: Ledger, place: VaultPlace, { vaults, firstSlot }: Page): VaultContent {
   const stored = vaults.at(place.slot - firstSlot);
-  return contentOf(place, stored, ledger.assetAt(stored.assetIndex));
+  return contentOf(place, stored, ledger.tenants.assetAt(stored.assetIndex));
 }
 
 /** One path for many vaults to their batch's root. */

@@ -17,25 +17,28 @@ import { batchView, committedVaults } from "./batches.ts";
 
 /** Opens the mode's next batch. Returns the one before it, which no mint reaches any more. */
 export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
-  const closed = ledger.unsealed.open(mode);
-  ledger.open(mode, closed.batchNumber + 1, closed.firstOrdinal + closed.vaults.count);
+  const closed = ledger.batches.unsealed.open(mode);
+  const { batchNumber, firstOrdinal, vaults } = closed;
+  const next = firstOrdinal + vaults.count;
+  ledger.batches.open(mode, batchNumber + 1, next, ledger.journal.now());
   return closed;
 }
 
 /** Takes the number of the mode's open batch, which has no vaults, for a batch without mints. */
 export function openAhead(ledger: Ledger, mode: Mode, vaultCount: number): OpenBatch {
-  const { batchNumber, firstOrdinal } = ledger.unsealed.open(mode);
-  const taken = ledger.open(mode, batchNumber, firstOrdinal);
-  ledger.open(mode, batchNumber + 1, firstOrdinal + vaultCount);
+  const { batchNumber, firstOrdinal } = ledger.batches.unsealed.open(mode);
+  const now = ledger.journal.now();
+  const taken = ledger.batches.open(mode, batchNumber, firstOrdinal, now);
+  ledger.batches.open(mode, batchNumber + 1, firstOrdinal + vaultCount, now);
   return taken;
 }
 
 /** Throws `backpressure` when that many more vaults would exceed the limit. */
 export function requireUncommittedLimit(ledger: Ledger, vaults: number): void {
-  const most = ledger.limits.uncommittedVaults;
+  const most = ledger.services.limits.uncommittedVaults;
   if (most === null) return;
   const waiting = MODES.reduce((sum, mode) => {
-    const { firstOrdinal, vaults: open } = ledger.unsealed.open(mode);
+    const { firstOrdinal, vaults: open } = ledger.batches.unsealed.open(mode);
     return sum + firstOrdinal + open.count - committedVaults(ledger, mode, "latest");
   }, 0);
   if (waiting + vaults > most) throw new MintmarkError("backpressure");
@@ -53,13 +56,13 @@ export async function sealOpenBatch(
 ) {
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await writer.alone(async (group) => {
-    ledger.requireOneHistory();
-    const isEmpty = ledger.unsealed.open(mode).vaults.count === 0;
+    ledger.l1.requireOneHistory();
+    const isEmpty = ledger.batches.unsealed.open(mode).vaults.count === 0;
     const closed = isEmpty ? null : closeOpenBatch(ledger, mode);
     return { sealed: Promise.resolve(closed && sealClosed(ledger, group, closed)) };
   }, signal);
   // A batch in blobs waits while KZG is missing, and so do the batches behind it.
-  const record = await (mode === "zk-rollup" ? ledger.blobs.unlessFaulty(sealed) : sealed);
+  const record = await (mode === "zk-rollup" ? ledger.batches.blobs.unlessFaulty(sealed) : sealed);
   return record && batchView(record);
 }
 
@@ -79,18 +82,18 @@ export function sealClosed(
   if (
     !inBlobs &&
     closed.vaults.count < OFF_LOOP_VAULTS &&
-    !ledger.sealings[closed.mode].has(closed.batchNumber - 1)
+    !ledger.batches.sealings[closed.mode].has(closed.batchNumber - 1)
   ) {
     return sealBatch(ledger, group, closed, inBlobs, derivedHere(ledger, closed));
   }
   closed.flush(group);
-  ledger.putBatch(group, openBatchRecord(closed));
+  ledger.batches.putBatch(group, openBatchRecord(closed));
   return sealLater(ledger, closed, inBlobs);
 }
 
 /** Derives a closed batch that is not in blobs, where the caller runs. */
 function derivedHere(ledger: Ledger, closed: OpenBatch): DerivedBatch {
-  const assetAt = (index: number) => ledger.assetAt(index);
+  const assetAt = (index: number) => ledger.tenants.assetAt(index);
   const { mode, batchNumber, vaults, transfers } = closed;
   if (transfers !== null) return deriveTransfers(batchNumber, transfers, vaults, assetAt);
   return deriveBatch({ mode, batchNumber }, vaults, assetAt);
@@ -103,7 +106,7 @@ export function sealLater(
   inBlobs = closed.inBlobs,
 ): Promise<BatchRecord> {
   const { mode, batchNumber } = closed;
-  const sealings = ledger.sealings[mode];
+  const sealings = ledger.batches.sealings[mode];
   const before = sealings.get(batchNumber - 1);
   // One commit carries fewer transfers than mints, so they take the event loop for some ms only.
   const derived =
@@ -143,13 +146,13 @@ function sealBatch(
   const { mode, batchNumber, mintCount } = closed;
   const vaultCount = closed.vaults.count;
   const { assets, content, batchRoot, dataHash } = derived;
-  const history = ledger.histories[mode].latest;
+  const history = ledger.batches.histories[mode].latest;
   if (history.count !== batchNumber)
     throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);
   history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));
   const stateRoot = bytesToHex(history.root());
   const roots = { batchRoot, dataHash, stateRoot };
-  const { time } = ledger.record(group, {
+  const { time } = ledger.journal.record(group, {
     kind: "batchSealed",
     mode,
     batchNumber,
@@ -163,11 +166,11 @@ function sealBatch(
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const sealed = { status: "sealed", inBlobs, assets, content, ...roots, sealedAt: time } as const;
   const record: BatchRecord = { ...openBatchRecord(closed), ...sealed };
-  ledger.putBatch(group, record);
+  ledger.batches.putBatch(group, record);
   tellSealed(ledger, group, record, closed.vaults, time);
   group.onDurable(() => {
-    ledger.unsealed.release(closed);
-    ledger.emit("batchSealed", batchView(record));
+    ledger.batches.unsealed.release(closed);
+    ledger.services.emit("batchSealed", batchView(record));
   });
   return record;
 }

@@ -54,7 +54,7 @@ export async function voidSlots(
         "A batch of transfers is taken back as a whole.",
       );
     const added = addedRuns(
-      ledger.voids[mode].latest.get(batchNumber) ?? [],
+      ledger.batches.voids[mode].latest.get(batchNumber) ?? [],
       slots,
       batch.vaultCount,
     );
@@ -87,7 +87,9 @@ export async function failSlots(
   tellFailed(ledger, group, batch, vaults, added);
   for (const { vaultId, failure } of pending)
     await failVoidWithdrawals(ledger, group, vaultId, failure);
-  group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(batch), slots: added }));
+  group.onDurable(() =>
+    ledger.services.emit("slotsVoided", { batch: batchView(batch), slots: added }),
+  );
 }
 
 /** Any transaction that was sent carried the old batch. */
@@ -103,16 +105,16 @@ export async function sealAnew(
   entryOf: (roots: Roots) => Entry,
 ): Promise<{ readonly resealed: BatchRecord; readonly time: number }> {
   const { mode, batchNumber } = batch;
-  const known = ledger.voids[mode].latest.get(batchNumber) ?? [];
+  const known = ledger.batches.voids[mode].latest.get(batchNumber) ?? [];
   const derived = await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
   const resealed = putRoots(ledger, group, { ...batch, assets, content, batchRoot, dataHash });
-  const { time } = ledger.record(
+  const { time } = ledger.journal.record(
     group,
     entryOf({ batchRoot, dataHash, stateRoot: resealed.stateRoot }),
   );
   const since = added.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
-  ledger.putVoids(group, mode, batchNumber, mergedRuns(known, since));
+  ledger.batches.putVoids(group, mode, batchNumber, mergedRuns(known, since));
   putDerived(group, batch, derived);
   return { resealed, time };
 }
@@ -126,16 +128,16 @@ interface Roots {
 /** Writes a sealed batch with a new root, and the state roots from it on. */
 export function putRoots(ledger: Ledger, group: Group, changed: BatchRecord) {
   const { mode, batchNumber } = changed;
-  const history = ledger.histories[mode].latest.first(batchNumber);
+  const history = ledger.batches.histories[mode].latest.first(batchNumber);
   history.append(stateLeafOf(changed));
   const resealed = { ...changed, stateRoot: bytesToHex(history.root()) };
-  ledger.putBatch(group, resealed);
-  for (let next = batchNumber + 1; next < ledger.histories[mode].latest.count; next++) {
+  ledger.batches.putBatch(group, resealed);
+  for (let next = batchNumber + 1; next < ledger.batches.histories[mode].latest.count; next++) {
     const later = latestBatch(ledger, mode, next);
     history.append(stateLeafOf(later));
-    ledger.putBatch(group, { ...later, stateRoot: bytesToHex(history.root()) });
+    ledger.batches.putBatch(group, { ...later, stateRoot: bytesToHex(history.root()) });
   }
-  ledger.histories[mode].put(group, history);
+  ledger.batches.histories[mode].put(group, history);
   return resealed;
 }
 
@@ -147,7 +149,7 @@ export function releaseVaults(
   vaults: VaultColumns,
   slots: Iterable<number>,
 ): void {
-  const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
+  const firstOrdinal = ledger.batches.refs.firstOrdinalOf(mode, batchNumber);
   const amounts = new Map<number, bigint>();
   const users = new Set<number>();
   for (const slot of slots) {
@@ -155,18 +157,18 @@ export function releaseVaults(
     users.add(vaults.userIndex[slot] as number);
     const amount = amountOf(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
     amounts.set(assetIndex, (amounts.get(assetIndex) ?? 0n) + amount);
-    if (ledger.standards[assetIndex] !== "erc721") continue;
-    ledger.tokens.remove(
+    if (ledger.tenants.standards[assetIndex] !== "erc721") continue;
+    ledger.minting.tokens.remove(
       vaults.tokenHash[slot] as number,
-      ledger.refs.refOf({ mode, firstOrdinal }, slot),
+      ledger.batches.refs.refOf({ mode, firstOrdinal }, slot),
     );
   }
   group.onDurable(() => {
-    for (const user of users) ledger.tokenSums.forget(user);
+    for (const user of users) ledger.readers.tokenSums.forget(user);
   });
   for (const [assetIndex, amount] of amounts) {
-    const asset = ledger.assetAt(assetIndex);
-    ledger.putAsset(group, { ...asset, minted: asset.minted - amount });
+    const asset = ledger.tenants.assetAt(assetIndex);
+    ledger.tenants.putAsset(group, { ...asset, minted: asset.minted - amount });
   }
 }
 
@@ -188,7 +190,7 @@ export function tellFailed(
       while (next < end && applicationOf(next) === application) next++;
       const firstVaultId = packVaultId({ mode, batchNumber, slot: start });
       const event = { type: "mint.failed", firstVaultId, vaults: next - start, failure } as const;
-      tell(ledger, group, application, ledger.head.latest.time, event);
+      tell(ledger, group, application, ledger.journal.head.latest.time, event);
     }
   }
 }
@@ -244,7 +246,7 @@ export async function failWithdrawals(
   group: Group,
   vaultId: VaultId,
   reason: string,
-  time = ledger.head.latest.time,
+  time = ledger.journal.head.latest.time,
 ): Promise<void> {
   const { pending } = await readActivity(ledger, group, vaultId);
   for (const withdrawalId of pending) {
@@ -275,7 +277,7 @@ export function setLeftOut(
     batchRoot: batchRoot(kindOf(mode, inBlobs, transfers), manifest, content),
   });
   const roots = { batchRoot: resealed.batchRoot as Hash, dataHash, stateRoot: resealed.stateRoot };
-  ledger.record(group, { kind: "assetsLeftOut", mode, batchNumber, assets, ...roots });
+  ledger.journal.record(group, { kind: "assetsLeftOut", mode, batchNumber, assets, ...roots });
   return resealed;
 }
 
@@ -332,18 +334,23 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
   for (let firstSlot = 0; firstSlot < vaults.count; firstSlot++) {
     const assetIndex = vaults.assetIndex[firstSlot] as number;
     if (failures[assetIndex] === undefined)
-      failures[assetIndex] = leftOutFailure(batch, ledger.assetAt(assetIndex));
+      failures[assetIndex] = leftOutFailure(batch, ledger.tenants.assetAt(assetIndex));
     const failure = failures[assetIndex] ?? null;
     if (failure !== null) slots.push({ firstSlot, count: 1, failure });
   }
-  const known = ledger.voids[mode].latest.get(batchNumber) ?? [];
+  const known = ledger.batches.voids[mode].latest.get(batchNumber) ?? [];
   const added = addedRuns(known, slots, batch.vaultCount);
   if (added.length === 0) return;
   const pending = await pendingIn(ledger, mode, batchNumber, added);
-  const { time } = ledger.record(group, { kind: "slotsLeftOut", mode, batchNumber, voids: added });
+  const { time } = ledger.journal.record(group, {
+    kind: "slotsLeftOut",
+    mode,
+    batchNumber,
+    voids: added,
+  });
   const since = added.map((run) => ({ ...run, voidedAt: time, leftOut: true }));
   const runs = mergedRuns(known, since);
-  ledger.putVoids(group, mode, batchNumber, runs);
+  ledger.batches.putVoids(group, mode, batchNumber, runs);
   const { tokens } = await recordsAgain(ledger, batch, vaults, runs);
   group.put(keyOf.batchTokens(mode, batchNumber), tokens);
   await failSlots(ledger, group, batch, vaults, added, pending);

@@ -1,7 +1,7 @@
 import { argumentError, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { EngineEvents, EventHub } from "../ledger/event-hub.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { TenantLedger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/user-records.ts";
 import {
   type ApplicationEvent,
@@ -26,13 +26,13 @@ const PAGE = 128;
  * stored.
  */
 export function tell(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   applicationIndex: number,
   time: number,
   event: StoredEvent,
 ): void {
-  const application = ledger.applications.change(group, applicationIndex);
+  const application = ledger.tenants.applications.change(group, applicationIndex);
   application.eventCount += 1;
   group.put(
     keyOf.applicationEvent(applicationIndex, application.eventCount),
@@ -42,7 +42,7 @@ export function tell(
 
 /** Records which applications have vaults in a sealed batch, and adds an event for each. */
 export function tellSealed(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   batch: BatchRecord,
   { holders }: VaultColumns,
@@ -60,7 +60,7 @@ export function tellSealed(
 
 /** Adds an event about a sealed batch for each of its applications. */
 export async function tellBatch(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   type: BatchEventType,
   batch: BatchRecord,
@@ -84,7 +84,7 @@ function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
  * holds no more.
  */
 export async function* events(
-  ledger: Ledger,
+  ledger: TenantLedger,
   applicationIndex: number,
   after: number,
   follow: boolean,
@@ -92,7 +92,7 @@ export async function* events(
 ) {
   for (let known = after; ; ) {
     end.throwIfAborted();
-    const newest = ledger.applications.durable.get(applicationIndex)?.eventCount ?? 0;
+    const newest = ledger.tenants.applications.durable.get(applicationIndex)?.eventCount ?? 0;
     if (known < newest) {
       for (const event of await sharedEvents(
         ledger,
@@ -104,16 +104,16 @@ export async function* events(
         yield event;
         known = event.sequence;
       }
-    } else if (follow) await ledger.followers.next(applicationIndex, end);
+    } else if (follow) await ledger.readers.followers.next(applicationIndex, end);
     else return;
   }
 }
 
 /** Reads in progress, by application and sequences, for each ledger. */
-const reading = new WeakMap<Ledger, Map<string, Promise<readonly ApplicationEvent[]>>>();
+const reading = new WeakMap<TenantLedger, Map<string, Promise<readonly ApplicationEvent[]>>>();
 
 /** The events from `first` to `last`, both included. Concurrent readers share one read. */
-function sharedEvents(ledger: Ledger, application: number, first: number, last: number) {
+function sharedEvents(ledger: TenantLedger, application: number, first: number, last: number) {
   const reads = reading.get(ledger) ?? new Map<string, Promise<readonly ApplicationEvent[]>>();
   reading.set(ledger, reads);
   const name = `${application} ${first} ${last}`;
@@ -124,7 +124,7 @@ function sharedEvents(ledger: Ledger, application: number, first: number, last: 
   return read;
 }
 
-async function readEvents(ledger: Ledger, application: number, first: number, last: number) {
+async function readEvents(ledger: TenantLedger, application: number, first: number, last: number) {
   const keys = Array.from({ length: last - first + 1 }, (_, i) =>
     keyOf.applicationEvent(application, first + i),
   );
@@ -178,7 +178,7 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
   return {
     stream(applicationId, { after = 0, follow = false, signal } = {}) {
       const { ledger } = context;
-      const { applicationIndex, eventCount } = ledger.application(applicationId);
+      const { applicationIndex, eventCount } = ledger.tenants.application(applicationId);
       if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
         const rule = `must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
         throw argumentError("after", rule);

@@ -38,7 +38,7 @@ export async function derivedAgain(
 
 /** Commits to the blobs of a batch, if it is in blobs. Rejects with `kzg_unavailable`. */
 export async function completed(ledger: Ledger, derived: Derived): Promise<DerivedBatch> {
-  return "content" in derived ? derived : withContent(derived, ledger.blobs.kzg);
+  return "content" in derived ? derived : withContent(derived, ledger.batches.blobs.kzg);
 }
 
 /**
@@ -51,8 +51,12 @@ export async function recordsAgain(
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
 ): Promise<Derived> {
-  const [batch, assetAt] = [{ mode, batchNumber }, (index: number) => ledger.assetAt(index)];
-  if (inBlobs) return ledger.sealingThread.derive({ ...batch, inBlobs }, vaults, assetAt, voids);
+  const [batch, assetAt] = [
+    { mode, batchNumber },
+    (index: number) => ledger.tenants.assetAt(index),
+  ];
+  if (inBlobs)
+    return ledger.services.sealingThread.derive({ ...batch, inBlobs }, vaults, assetAt, voids);
   return deriveBatch(batch, vaults, assetAt, voids);
 }
 
@@ -65,18 +69,18 @@ export async function derivedBatch(
   batch: BatchPlace,
   vaults: VaultColumns,
 ): Promise<DerivedBatch> {
-  const derived = await ledger.sealingThread.derive(batch, vaults, (index) =>
-    ledger.assetAt(index),
+  const derived = await ledger.services.sealingThread.derive(batch, vaults, (index) =>
+    ledger.tenants.assetAt(index),
   );
   if ("content" in derived) return derived;
   for (let attempt = 1; ; attempt++) {
     try {
-      const completed = await withContent(derived, ledger.blobs.kzg);
-      ledger.blobs.fault = null;
+      const completed = await withContent(derived, ledger.batches.blobs.kzg);
+      ledger.batches.blobs.fault = null;
       return completed;
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "kzg_unavailable") throw error;
-      ledger.blobs.fault = error;
+      ledger.batches.blobs.fault = error;
       await pause(backoffDelay(KZG_RETRY, attempt), ledger.writer.ended);
     }
   }
@@ -105,11 +109,11 @@ export function requireCount({ mode, batchNumber, vaultCount }: Counted, found: 
  * slot of L1's history.
  */
 export function tokenHashOf(ledger: Ledger, { assetIndex, blobs, start, end }: NewVault): number {
-  const { standard, blobScheme } = ledger.assetAt(assetIndex);
+  const { standard, blobScheme } = ledger.tenants.assetAt(assetIndex);
   if (standard !== "erc721" || start === end) return 0;
   const short = blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
-  if (short >= 0) return ledger.hasher.ofShortId(assetIndex, short);
-  return ledger.hasher.ofId(
+  if (short >= 0) return ledger.minting.hasher.ofShortId(assetIndex, short);
+  return ledger.minting.hasher.ofId(
     assetIndex,
     tokenIdOfBytes(standard, blobScheme, blobs.subarray(start, end)) ?? 0n,
   );

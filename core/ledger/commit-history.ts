@@ -6,9 +6,9 @@ import type { StateHistory } from "../protocol/state-tree.ts";
 import type { Table, TwoViews } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 
+/** The batches that this store has recorded. */
 interface Recorded {
-  readonly settlement: PortalIdentity;
-  readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>>;
+  readonly records: Readonly<Record<Mode, Table<number, BatchRecord>>>;
   readonly histories: Readonly<Record<Mode, TwoViews<StateHistory>>>;
 }
 
@@ -27,13 +27,13 @@ export class CommitHistory {
   #newest: End | null = null;
 
   /** The readers' view. */
-  of(ledger: Recorded): Hash {
+  of(settlement: PortalIdentity, recorded: Recorded): Hash {
     this.#final = extend(
-      ledger,
-      this.#final ?? startOf(ledger),
+      recorded,
+      this.#final ?? startOf(settlement),
       ({ status }) => status === "finalized",
     );
-    this.#newest = extend(ledger, this.#newest ?? this.#final, () => true);
+    this.#newest = extend(recorded, this.#newest ?? this.#final, () => true);
     return this.#newest.history;
   }
 
@@ -50,19 +50,19 @@ export class CommitHistory {
   }
 }
 
-function startOf({ settlement }: Recorded): End {
+function startOf(settlement: PortalIdentity): End {
   return { countValidium: 0, countRollup: 0, history: emptyHistory(settlement) };
 }
 
-function extend(ledger: Recorded, from: End, counts: (batch: BatchRecord) => boolean): End {
+function extend(recorded: Recorded, from: End, counts: (batch: BatchRecord) => boolean): End {
   let end = from;
   for (;;) {
     const sequence = BigInt(end.countValidium + end.countRollup);
-    const next = (mode: Mode) => ledger.batches[mode].durable.get(countOf(mode, end));
+    const next = (mode: Mode) => recorded.records[mode].durable.get(countOf(mode, end));
     const mode = MODES.find((each) => next(each)?.l1Sequence === sequence);
     const batch = mode && next(mode);
     if (mode === undefined || batch === undefined || !counts(batch)) return end;
-    const leaf = bytesToHex(ledger.histories[mode].durable.leaf(batch.batchNumber));
+    const leaf = bytesToHex(recorded.histories[mode].durable.leaf(batch.batchNumber));
     const counted = mode === "validium" ? "countValidium" : "countRollup";
     end = { ...end, [counted]: end[counted] + 1, history: nextHistory(end.history, mode, leaf) };
   }

@@ -21,8 +21,8 @@ export function markRequest(
   for (let i = 0; i < MODES.length; i++) if (((modes >> i) & 1) === 1) marks.push(-1 - i);
   for (const mark of marks) {
     // Nearly every block has its marks, so the question builds no key.
-    if (ledger.marks.get(applicationIndex, mark) === block) continue;
-    ledger.marks.set(applicationIndex, mark, block);
+    if (ledger.minting.marks.get(applicationIndex, mark) === block) continue;
+    ledger.minting.marks.set(applicationIndex, mark, block);
     const key =
       mark >= 0
         ? prefixOf.assetMark(applicationIndex, mark)

@@ -4,11 +4,11 @@ import { decodeRecord } from "../store/layout.ts";
 import { userIdRecord, userRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireUuid } from "../validate.ts";
-import type { Ledger } from "./ledger.ts";
+import type { TenantLedger } from "./ledger.ts";
 
 /** Users in the order of their indices. Throws `store_corrupt` when one is missing. */
 export async function readUsers(
-  ledger: Ledger,
+  ledger: TenantLedger,
   applicationIndex: number,
   userIndices: readonly number[],
 ) {
@@ -23,7 +23,7 @@ export async function readUsers(
  * Users by index. One of another application is undefined: an adopted list takes its vault, too.
  */
 export async function readOwnUsers(
-  ledger: Ledger,
+  ledger: TenantLedger,
   applicationIndex: number,
   userIndices: readonly number[],
 ) {
@@ -36,8 +36,8 @@ export async function readOwnUsers(
 }
 
 /** A user from the indices. Throws `application_not_found`, `user_not_found`. */
-export async function findUser(ledger: Ledger, applicationId: Uuid, userId: Uuid) {
-  const { applicationIndex } = ledger.application(applicationId);
+export async function findUser(ledger: TenantLedger, applicationId: Uuid, userId: Uuid) {
+  const { applicationIndex } = ledger.tenants.application(applicationId);
   const record = await ledger.store.get(
     keyOf.userId(applicationIndex, requireUuid("userId", userId)),
   );

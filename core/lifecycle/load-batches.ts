@@ -25,7 +25,7 @@ import { listsOfBatch } from "../vaults/stored-lists.ts";
  * those to be sealed.
  */
 export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly OpenBatch[]> {
-  const batches = ledger.batches[mode];
+  const batches = ledger.batches.records[mode];
   const history = historyOf(ledger, mode);
   const unsealed: BatchRecord[] = [];
   for (let number = history.count; number < batches.latest.size; number++) {
@@ -34,7 +34,7 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly 
       throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
     unsealed.push(batch);
   }
-  ledger.histories[mode].load(history);
+  ledger.batches.histories[mode].load(history);
   const newest = batches.durable.get(history.count - 1);
   if (newest !== undefined) await recheckBatch(ledger, newest);
   return loadUnsealed(ledger, mode, unsealed);
@@ -44,19 +44,19 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly 
 export function historyOf(ledger: Ledger, mode: Mode): StateHistory {
   const history = new StateHistory();
   for (
-    let batch = ledger.batches[mode].durable.get(0);
+    let batch = ledger.batches.records[mode].durable.get(0);
     batch !== undefined && batch.status !== "open";
   ) {
     history.append(stateLeafOf(batch));
-    batch = ledger.batches[mode].durable.get(history.count);
+    batch = ledger.batches.records[mode].durable.get(history.count);
   }
   return history;
 }
 
 /** The newest batch without a seal takes mints. Earlier ones were closed, and are returned. */
 async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]) {
-  const sealed = ledger.histories[mode].latest.count;
-  let before = ledger.refs.firstOrdinalOf(mode, sealed);
+  const sealed = ledger.batches.histories[mode].latest.count;
+  let before = ledger.batches.refs.firstOrdinalOf(mode, sealed);
   const loaded: OpenBatch[] = [];
   for (const record of unsealed) {
     const batch = await loadUnsealedBatch(ledger, record, before);
@@ -65,7 +65,7 @@ async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly Batch
   }
   // Transfers take no mints.
   if (unsealed.length === 0 || unsealed.at(-1)?.transfers)
-    ledger.open(mode, sealed + unsealed.length, before, ledger.head.latest.time);
+    ledger.batches.open(mode, sealed + unsealed.length, before, ledger.journal.head.latest.time);
   else loaded.pop();
   return loaded;
 }
@@ -73,7 +73,7 @@ async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly Batch
 /** An unsealed batch with its vaults, which takes mints until another is loaded. */
 async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdinal: number) {
   const { mode, batchNumber, openedAt } = record;
-  const open = ledger.open(mode, batchNumber, firstOrdinal, openedAt);
+  const open = ledger.batches.open(mode, batchNumber, firstOrdinal, openedAt);
   if (record.transfers) open.transfers = await listsOfBatch(ledger, record);
   for await (const chunk of chunkRecords(ledger, record)) {
     const first = open.vaults.count;
@@ -82,10 +82,13 @@ async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdin
       decodeIntoColumns(chunk, open.vaults, () => 0);
       continue;
     }
-    open.load(chunk, ledger.standards, (vault) => tokenHashOf(ledger, vault));
+    open.load(chunk, ledger.tenants.standards, (vault) => tokenHashOf(ledger, vault));
     for (let slot = first; slot < open.vaults.count; slot++) {
-      if (ledger.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
-      ledger.tokens.insert(open.vaults.tokenHash[slot] as number, ledger.refs.refOf(open, slot));
+      if (ledger.tenants.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
+      ledger.minting.tokens.insert(
+        open.vaults.tokenHash[slot] as number,
+        ledger.batches.refs.refOf(open, slot),
+      );
     }
   }
   requireCount(record, open.vaults.count);
@@ -101,8 +104,8 @@ async function recordsOf(
   data: Uint8Array | undefined,
 ): Promise<DerivedBatch | DerivedRecords> {
   const { mode, batchNumber, assets, given, transfers } = batch;
-  const assetAt = (index: number) => ledger.assetAt(index);
-  const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
+  const assetAt = (index: number) => ledger.tenants.assetAt(index);
+  const voids = ledger.batches.voids[mode].latest.get(batchNumber) ?? [];
   if (transfers)
     return deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, assetAt);
   if (!given || data === undefined) return recordsAgain(ledger, batch, vaults, voids);

@@ -24,7 +24,7 @@ export class Replica {
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
     for (const mode of MODES) {
-      for (const batch of ledger.batches[mode].durable.values())
+      for (const batch of ledger.batches.records[mode].durable.values())
         if (batch.status === "open")
           this.#indexed.set(`${mode}:${batch.batchNumber}`, batch.vaultCount);
     }
@@ -48,7 +48,7 @@ export class Replica {
     }
     // A batch's first vault is placed by the batches before it, which may come in the same write.
     for (const chunk of chunks) this.#index(chunk);
-    for (const application of woken) this.#ledger.followers.wake(application);
+    for (const application of woken) this.#ledger.readers.followers.wake(application);
     return true;
   }
 
@@ -58,11 +58,12 @@ export class Replica {
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     const prefix = key[0];
     if (prefix === PREFIX.head)
-      ledger.head.load(decodeRecord(headRecord, bytes, "The store's head"));
+      ledger.journal.head.load(decodeRecord(headRecord, bytes, "The store's head"));
     else if (prefix === PREFIX.batch)
       this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
     else {
-      if (prefix === PREFIX.voids || prefix === PREFIX.activity) ledger.tokenSums.forgetAll();
+      if (prefix === PREFIX.voids || prefix === PREFIX.activity)
+        ledger.readers.tokenSums.forgetAll();
       loadRecord(ledger, key, bytes);
     }
     return prefix === PREFIX.application ? key.readUInt32BE(1) : null;
@@ -70,43 +71,43 @@ export class Replica {
 
   #remove(key: Buffer): boolean {
     const prefix = key[0];
-    if (prefix === PREFIX.divergence) this.#ledger.divergence = null;
-    if (prefix === PREFIX.enablement) this.#ledger.enablements.unload(enablementOf(key));
+    if (prefix === PREFIX.divergence) this.#ledger.l1.divergence = null;
+    if (prefix === PREFIX.enablement) this.#ledger.tenants.enablements.unload(enablementOf(key));
     return prefix !== PREFIX.batch && prefix !== PREFIX.voids && prefix !== PREFIX.asset;
   }
 
   #batch(record: BatchRecord): void {
     const ledger = this.#ledger;
     const { mode, batchNumber } = record;
-    const before = ledger.batches[mode].durable.get(batchNumber);
-    ledger.batches[mode].load(batchNumber, record);
-    ledger.commits.changed(before, record);
+    const before = ledger.batches.records[mode].durable.get(batchNumber);
+    ledger.batches.records[mode].load(batchNumber, record);
+    ledger.batches.commits.changed(before, record);
     if (before === undefined) this.#begin(record);
     if (record.status === "open") return;
     this.#indexed.delete(`${mode}:${batchNumber}`);
-    ledger.unsealed.release(record);
-    const history = ledger.histories[mode].latest;
+    ledger.batches.unsealed.release(record);
+    const history = ledger.batches.histories[mode].latest;
     if (history.count === batchNumber) {
       history.append(stateLeafOf(record));
-      ledger.histories[mode].load(history);
+      ledger.batches.histories[mode].load(history);
     } else if (before?.batchRoot !== record.batchRoot) {
       // Slots of a sealed batch became void.
-      ledger.histories[mode].load(historyOf(ledger, mode));
+      ledger.batches.histories[mode].load(historyOf(ledger, mode));
     }
   }
 
   /** Places a batch that mints have just opened behind the one before it. */
   #begin({ mode, batchNumber, openedAt, transfers }: BatchRecord): void {
     const ledger = this.#ledger;
-    const { refs, batches, unsealed } = ledger;
+    const { refs, records, unsealed } = ledger.batches;
     const open = unsealed.open(mode);
     if (open.batchNumber < batchNumber) {
       // Earlier batches are complete.
       for (let number = open.batchNumber; number < batchNumber; number++) {
-        const vaults = batches[mode].durable.get(number)?.vaultCount ?? 0;
+        const vaults = records[mode].durable.get(number)?.vaultCount ?? 0;
         refs.set(mode, number + 1, refs.firstOrdinalOf(mode, number) + vaults);
       }
-      ledger.open(mode, batchNumber, refs.firstOrdinalOf(mode, batchNumber), openedAt);
+      ledger.batches.open(mode, batchNumber, refs.firstOrdinalOf(mode, batchNumber), openedAt);
     }
     unsealed.open(mode).transfers = transfers ? [] : null;
   }
@@ -118,15 +119,18 @@ export class Replica {
     const batchNumber = key.readUInt32BE(2);
     const first = key.readUInt16BE(6) * CHUNK_VAULTS;
     // A transfer makes no token.
-    if (ledger.batches[mode].durable.get(batchNumber)?.transfers) return;
+    if (ledger.batches.records[mode].durable.get(batchNumber)?.transfers) return;
     const batch = `${mode}:${batchNumber}`;
     const known = this.#indexed.get(batch) ?? 0;
     const vaults = new VaultColumns();
     decodeIntoColumns(value, vaults, (vault) => tokenHashOf(ledger, vault));
-    const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
+    const place = { mode, firstOrdinal: ledger.batches.refs.firstOrdinalOf(mode, batchNumber) };
     for (let i = Math.max(0, known - first); i < vaults.count; i++) {
-      if (ledger.standards[vaults.assetIndex[i] as number] !== "erc721") continue;
-      ledger.tokens.insert(vaults.tokenHash[i] as number, ledger.refs.refOf(place, first + i));
+      if (ledger.tenants.standards[vaults.assetIndex[i] as number] !== "erc721") continue;
+      ledger.minting.tokens.insert(
+        vaults.tokenHash[i] as number,
+        ledger.batches.refs.refOf(place, first + i),
+      );
     }
     this.#indexed.set(batch, Math.max(known, first + vaults.count));
   }

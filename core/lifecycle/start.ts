@@ -1,9 +1,11 @@
 import { severalAtOnce } from "../at-once.ts";
 import { sealLater } from "../batches/seal.ts";
 import { MintmarkError } from "../errors.ts";
-import { enablementId, Ledger } from "../ledger/ledger.ts";
+import type { EventHub } from "../ledger/event-hub.ts";
+import { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { EngineOptions } from "../ledger/options.ts";
+import { enablementId } from "../ledger/tenant-tables.ts";
 import { batchIdOf, type Limits, MODES, type Mode } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
@@ -46,7 +48,7 @@ export interface Opened {
 export async function openLedger(
   options: EngineOptions,
   limits: Limits,
-  emit: Ledger["emit"],
+  emit: EventHub["emit"],
   role: "leader" | "standby",
 ): Promise<Opened> {
   await using opened = new Stack();
@@ -113,10 +115,10 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined)
     throw new MintmarkError("store_corrupt", "The store's head is missing.");
-  ledger.head.load(decodeRecord(records.headRecord, stored, "The store's head"));
-  ledger.journalClock.start(ledger.head.latest.time);
+  ledger.journal.head.load(decodeRecord(records.headRecord, stored, "The store's head"));
+  ledger.journal.clock.start(ledger.journal.head.latest.time);
   // Head and journal are written together, so a difference is damage.
-  const { journalLength } = ledger.head.latest;
+  const { journalLength } = ledger.journal.head.latest;
   await readEntry(ledger.store, journalLength - 1);
   if ((await ledger.store.get(keyOf.journal(journalLength))) !== undefined)
     throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
@@ -144,14 +146,16 @@ const READS_AT_ONCE = 3; // Others are under way while one is decoded
 async function loadTokens(ledger: Ledger): Promise<void> {
   const batches = MODES.flatMap((mode) => sealedBatches(ledger, mode));
   const loaded = await readTokens(ledger, batches);
-  ledger.tokens = new TokenIndex(loaded.reduce((sum, { hashes }) => sum + hashes.length, 0));
+  ledger.minting.tokens = new TokenIndex(
+    loaded.reduce((sum, { hashes }) => sum + hashes.length, 0),
+  );
   const ends = new Uint32Array(loaded.length);
   for (let shard = 0; shard < SHARDS; shard++) {
     for (const [i, { hashes, slots, firstRef }] of loaded.entries()) {
       const start = ends[i] as number;
       let end = start;
       while (end < hashes.length && ((hashes[end] as number) & (SHARDS - 1)) === shard) end++;
-      ledger.tokens.insertAll(
+      ledger.minting.tokens.insertAll(
         shard,
         hashes.subarray(start, end),
         slots.subarray(start, end),
@@ -166,13 +170,13 @@ async function loadTokens(ledger: Ledger): Promise<void> {
 function sealedBatches(ledger: Ledger, mode: Mode): records.BatchRecord[] {
   const sealed: records.BatchRecord[] = [];
   let firstOrdinal = 0;
-  for (const batch of ledger.batches[mode].durable.values()) {
+  for (const batch of ledger.batches.records[mode].durable.values()) {
     if (batch.status === "open") break;
-    ledger.refs.set(mode, batch.batchNumber, firstOrdinal);
+    ledger.batches.refs.set(mode, batch.batchNumber, firstOrdinal);
     sealed.push(batch);
     firstOrdinal += batch.vaultCount;
   }
-  ledger.refs.set(mode, sealed.length, firstOrdinal);
+  ledger.batches.refs.set(mode, sealed.length, firstOrdinal);
   return sealed;
 }
 
@@ -192,10 +196,10 @@ async function readTokens(
       const record = stored[i];
       if (record === undefined)
         throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
-      const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
+      const place = { mode, firstOrdinal: ledger.batches.refs.firstOrdinalOf(mode, batchNumber) };
       // The last vault is within bounds, so all are.
-      ledger.refs.refOf(place, vaultCount - 1);
-      return { ...decodeBatchTokens(record, name), firstRef: ledger.refs.refOf(place, 0) };
+      ledger.batches.refs.refOf(place, vaultCount - 1);
+      return { ...decodeBatchTokens(record, name), firstRef: ledger.batches.refs.refOf(place, 0) };
     });
   };
   return (await severalAtOnce(firsts, readFrom, READS_AT_ONCE)).flat();
@@ -206,39 +210,41 @@ type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
 /** Loads stored records into memory, one prefix after another in this order. */
 const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   of(PREFIX.divergence, records.divergenceRecord, (ledger, record) => {
-    ledger.divergence = record;
+    ledger.l1.divergence = record;
   }),
   of(PREFIX.application, records.applicationRecord, (ledger, record) =>
-    ledger.applications.add(record),
+    ledger.tenants.applications.add(record),
   ),
-  of(PREFIX.key, records.keyRecord, (ledger, record) => ledger.keys.add(record)),
+  of(PREFIX.key, records.keyRecord, (ledger, record) => ledger.tenants.keys.add(record)),
   of(PREFIX.asset, records.assetRecord, (ledger, record) => {
-    ledger.standards[record.assetIndex] = record.standard;
-    ledger.assets.add(record);
+    ledger.tenants.standards[record.assetIndex] = record.standard;
+    ledger.tenants.assets.add(record);
   }),
   of(PREFIX.collection, records.collectionRecord, (ledger, record) =>
-    ledger.collections.add(record),
+    ledger.tenants.collections.add(record),
   ),
-  of(PREFIX.person, records.personRecord, (ledger, record) => ledger.people.add(record)),
+  of(PREFIX.person, records.personRecord, (ledger, record) => ledger.tenants.people.add(record)),
   of(PREFIX.auditCount, records.auditCountRecord, (ledger, record) =>
-    ledger.auditCounts.add(record),
+    ledger.tenants.auditCounts.add(record),
   ),
-  of(PREFIX.webhook, records.webhookRecord, (ledger, record) => ledger.webhooks.add(record)),
-  of(PREFIX.portal, records.portalRecord, (ledger, record) => ledger.portals.add(record)),
+  of(PREFIX.webhook, records.webhookRecord, (ledger, record) =>
+    ledger.tenants.webhooks.add(record),
+  ),
+  of(PREFIX.portal, records.portalRecord, (ledger, record) => ledger.l1.portals.add(record)),
   [
     PREFIX.enablement,
-    (ledger: Ledger, key: Buffer) => ledger.enablements.load(enablementOf(key), true),
+    (ledger: Ledger, key: Buffer) => ledger.tenants.enablements.load(enablementOf(key), true),
   ],
   of(PREFIX.batch, records.batchRecord, (ledger, record) =>
-    ledger.batches[record.mode].load(record.batchNumber, record),
+    ledger.batches.records[record.mode].load(record.batchNumber, record),
   ),
   of(PREFIX.voids, records.voidsRecord, (ledger, { mode, batchNumber, runs }) =>
-    ledger.voids[mode].load(batchNumber, runs),
+    ledger.batches.voids[mode].load(batchNumber, runs),
   ),
   of(PREFIX.lost, records.lostRecord, (ledger, record) => {
     const { mode, batchNumber } = record;
-    ledger.lost[mode].load(batchNumber, [
-      ...(ledger.lost[mode].latest.get(batchNumber) ?? []),
+    ledger.l1.lost[mode].load(batchNumber, [
+      ...(ledger.l1.lost[mode].latest.get(batchNumber) ?? []),
       record,
     ]);
   }),

@@ -85,7 +85,7 @@ async function createAll(
           keyIndex,
           claims: created,
         } as const;
-        const { sequence, time: createdAt } = ledger.record(group, entry);
+        const { sequence, time: createdAt } = ledger.journal.record(group, entry);
         let place = 0;
         return asked.map(({ link, mint, expiresAt }, i) => {
           const same = known[i];
@@ -107,7 +107,7 @@ async function createAll(
 function askedClaims(ledger: Ledger, claims: readonly NewClaim[]): AskedClaim[] {
   if (!Array.isArray(claims) || claims.length === 0 || claims.length > MAX_NEW_CLAIMS)
     throw argumentError("claims", `must be a list of 1 to ${MAX_NEW_CLAIMS} links`);
-  const now = ledger.journalClock.now();
+  const now = ledger.journal.clock.now();
   const asked = claims.map(({ linkAddress, mint, expiresAt = null }): AskedClaim => {
     const text = jsonOf(mint);
     if (expiresAt !== null && (!Number.isInteger(expiresAt) || expiresAt > MAX_TIME))
@@ -195,14 +195,15 @@ function earlierTaking(
   if (status === "claimed" && ownerAddress === owner) return mintSequence;
   if (status === "claimed") throw new MintmarkError("claim_taken");
   if (status === "cancelled") throw new MintmarkError("claim_cancelled");
-  if (expiresAt !== null && expiresAt <= ledger.now()) throw new MintmarkError("claim_expired");
+  if (expiresAt !== null && expiresAt <= ledger.journal.now())
+    throw new MintmarkError("claim_expired");
   return null;
 }
 
 /** The caller that a link mints for: the key that created it. */
 function principalOf(ledger: Ledger, { applicationIndex, keyIndex }: ClaimRecord): Principal {
-  const application = ledger.applications.latest.get(applicationIndex);
-  const key = ledger.keys.latest.get(keyIndex);
+  const application = ledger.tenants.applications.latest.get(applicationIndex);
+  const key = ledger.tenants.keys.latest.get(keyIndex);
   if (application === undefined || key === undefined) throw new MintmarkError("store_corrupt");
   return { applicationId: application.applicationId, keyId: key.keyId, scopes: key.scopes };
 }
@@ -254,7 +255,7 @@ async function claimPage(ledger: Ledger, applicationIndex: number, { after, limi
 function claimView(ledger: Ledger, linkAddress: Address, record: ClaimRecord): Claim {
   const { mint, expiresAt, ownerAddress, signature, mintId, createdAt, decidedAt } = record;
   const hasExpired =
-    record.status === "open" && expiresAt !== null && expiresAt <= ledger.journalClock.now();
+    record.status === "open" && expiresAt !== null && expiresAt <= ledger.journal.clock.now();
   const status = hasExpired ? "expired" : record.status;
   const entry = JSON.parse(mint) as Claim["mint"];
   return {
@@ -302,12 +303,12 @@ export function claimsOf(context: EngineContext): Claims {
       return claimView(
         ledger,
         link,
-        await storedClaim(ledger, link, ledger.application(applicationId)),
+        await storedClaim(ledger, link, ledger.tenants.application(applicationId)),
       );
     },
     list: (applicationId, page = {}) =>
       listOf(context, "claims", applicationId, page, (start, ledger) =>
-        claimPage(ledger, ledger.application(applicationId).applicationIndex, start),
+        claimPage(ledger, ledger.tenants.application(applicationId).applicationIndex, start),
       ),
     /** Shares a group's write with mints: whoever cancels much does not slow others down. */
     async cancel(applicationId, address, { signal } = {}) {
@@ -318,12 +319,12 @@ export function claimsOf(context: EngineContext): Claims {
       const apply: Transition<ClaimRecord>["apply"] = (group, [stored]) => {
         const claim = ownClaim(
           group.resolve(key, stored),
-          ledger.application(applicationId, "latest"),
+          ledger.tenants.application(applicationId, "latest"),
         );
         if (claim.status === "cancelled") return claim;
         if (claim.status === "claimed")
           throw new MintmarkError("claim_taken", "The link has been used already.");
-        const { time: decidedAt } = ledger.record(group, { kind: "claimCancelled", link });
+        const { time: decidedAt } = ledger.journal.record(group, { kind: "claimCancelled", link });
         const cancelled = { ...claim, status: "cancelled", decidedAt } as const;
         putClaim(group, link, cancelled);
         return cancelled;
@@ -341,7 +342,13 @@ export function claimsOf(context: EngineContext): Claims {
       const { ledger } = context;
       const record = await storedClaim(ledger, link);
       const signature = String(claim.signature).toLowerCase() as Hex;
-      if (!(await isSignedBy(link, claimDigest(ledger.settlement, { link, owner }), signature)))
+      if (
+        !(await isSignedBy(
+          link,
+          claimDigest(ledger.services.settlement, { link, owner }),
+          signature,
+        ))
+      )
         throw new MintmarkError(
           "signature_invalid",
           "The signature is not by the link's key over this owner.",
@@ -354,7 +361,11 @@ export function claimsOf(context: EngineContext): Claims {
         earlier: (stored) => earlierTaking(ledger, recordOf(stored) ?? record, owner),
         decide(group, { sequence: mintSequence, mintId }) {
           const taken = { ownerAddress: owner, signature, mintId, mintSequence };
-          const { time: decidedAt } = ledger.record(group, { kind: "claimTaken", link, ...taken });
+          const { time: decidedAt } = ledger.journal.record(group, {
+            kind: "claimTaken",
+            link,
+            ...taken,
+          });
           putClaim(group, link, { ...record, status: "claimed", ...taken, decidedAt });
         },
       };

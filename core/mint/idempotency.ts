@@ -22,7 +22,10 @@ export function onceForKey(
   digest: Hex,
 ): Decision {
   const hash: Hex = `0x${createHash("sha256").update(callersKey).digest("hex")}`;
-  const key = keyOf.idempotency(ledger.application(applicationId, "latest").applicationIndex, hash);
+  const key = keyOf.idempotency(
+    ledger.tenants.application(applicationId, "latest").applicationIndex,
+    hash,
+  );
   return {
     key,
     idempotency: { key: hash, digest },
@@ -66,13 +69,13 @@ export async function forgetIdempotencyKeys(
   let forgotten = 0;
   for (;;) {
     signal?.throwIfAborted();
-    const from = ledger.head.durable.keysForgotten;
+    const from = ledger.journal.head.durable.keysForgotten;
     const { upTo, keys, isLast } = await readForgettable(ledger, from, before);
     const apply = (group: Group): number => {
       // Another caller deleted them first.
-      if (ledger.head.latest.keysForgotten !== from) return 0;
-      ledger.record(group, { kind: "idempotencyForgotten", upTo });
-      ledger.head.latest = { ...ledger.head.latest, keysForgotten: upTo };
+      if (ledger.journal.head.latest.keysForgotten !== from) return 0;
+      ledger.journal.record(group, { kind: "idempotencyForgotten", upTo });
+      ledger.journal.head.latest = { ...ledger.journal.head.latest, keysForgotten: upTo };
       for (const key of keys) group.remove(key);
       return keys.length;
     };
@@ -84,7 +87,7 @@ export async function forgetIdempotencyKeys(
 
 /** The next keys that are old enough, with the end of their mints. Reads only what is on disk. */
 async function readForgettable(ledger: Ledger, from: number, before: number) {
-  const end = ledger.head.durable.journalLength;
+  const end = ledger.journal.head.durable.journalLength;
   const keys: Buffer[] = [];
   let upTo = from;
   for await (const { sequence, time, header } of readMintHeaders(ledger.store, from)) {

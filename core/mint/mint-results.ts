@@ -76,7 +76,7 @@ export class AcceptedResult implements MintResult {
   }
 
   async receipt({ signal }: WaitOptions = {}): Promise<MintReceipt | null> {
-    const { receiptSigner: signer, settlement } = this.#ledger;
+    const { receiptSigner: signer, settlement } = this.#ledger.services;
     if (signer === undefined) return null;
     const { vaults } = this;
     const chainIds: Record<Uuid, bigint> = {};
@@ -176,7 +176,7 @@ async function readMinted(ledger: Ledger, { time, entry }: Journaled<MintEntry>)
     columns.setMode(i, MODES.indexOf(mint.mode));
     columns.setAmount(i, highWord(mint.amount), lowWord(mint.amount));
     columns.putBlob(i, hexToBytes(mint.blob));
-    columns.noteShortId(i, ledger.assetAt(mint.assetIndex));
+    columns.noteShortId(i, ledger.tenants.assetAt(mint.assetIndex));
     placed.batchNumber[i] = mint.batchNumber;
     placed.slot[i] = mint.slot;
     if (mint.amountBefore > 0n)
@@ -227,7 +227,7 @@ export async function presentResult(
     };
   });
   const receipt: MintResult["receipt"] = async (options) =>
-    ledger.receiptSigner === undefined
+    ledger.services.receiptSigner === undefined
       ? null
       : new AcceptedResult(ledger, await readMinted(ledger, mint), true).receipt(options);
   return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
@@ -301,7 +301,7 @@ export class MintedColumns implements AcceptedColumns {
   }
 
   asset(entry: number): AssetRecord {
-    return this.#ledger.assetAt(this.#columns.assetIndex[entry] as number);
+    return this.#ledger.tenants.assetAt(this.#columns.assetIndex[entry] as number);
   }
 
   amountAfter(entry: number): bigint {
@@ -333,7 +333,7 @@ export class MintedColumns implements AcceptedColumns {
     const found = new Map<number, number>();
     let vaults = 0;
     for (let entry = 0; entry < count; entry++) {
-      if (this.#ledger.standards[assetIndex[entry] as number] !== "erc721") {
+      if (this.#ledger.tenants.standards[assetIndex[entry] as number] !== "erc721") {
         const place =
           (this.batchNumber[entry] as number) * MAX_BATCH_VAULTS + (this.slot[entry] as number);
         // A place is below 2^52, so this is exact.

@@ -1,8 +1,9 @@
 import { closeOpenBatch, requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
 import { tell } from "../events/event-log.ts";
-import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
+import { enablementId } from "../ledger/tenant-tables.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
 import { type Address, MODES, type Principal, type Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
@@ -123,7 +124,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   keys(): Buffer[] {
-    const application = this.#ledger.application(
+    const application = this.#ledger.tenants.application(
       this.#principal.applicationId,
       "latest",
     ).applicationIndex;
@@ -132,7 +133,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const { recipients } = this.#columns;
     for (let i = 0; i < recipients.length; i++) {
       const recipient = recipients[i] ?? null;
-      const known = recipient === null ? undefined : this.#ledger.users.get(application, recipient);
+      const known =
+        recipient === null ? undefined : this.#ledger.tenants.users.get(application, recipient);
       this.#users.push(known ?? null);
       if (recipient === null || known !== undefined) continue;
       this.#askedUsers.push(i);
@@ -146,7 +148,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
-    const application = this.#ledger.application(this.#principal.applicationId, "latest");
+    const application = this.#ledger.tenants.application(this.#principal.applicationId, "latest");
     const { applicationIndex } = application;
     const key = requireKey(this.#ledger, this.#principal);
     let at = 0;
@@ -155,7 +157,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
     for (const { asset } of this.#uses.values()) {
-      const now = this.#ledger.assetAt(asset.assetIndex);
+      const now = this.#ledger.tenants.assetAt(asset.assetIndex);
       // Another asset has its id, or it takes other blobs.
       if (now.removed !== asset.removed || now.rawBlobs !== asset.rawBlobs) return null;
     }
@@ -170,7 +172,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     try {
       this.#issues.throwIfAny();
       // These checks are last because they can pass later. The issues above cannot.
-      this.#ledger.requirePromising();
+      this.#ledger.l1.requirePromising();
       requireUncommittedLimit(this.#ledger, this.weight);
     } catch (error) {
       this.#tokens?.giveBack();
@@ -181,7 +183,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       return DRY;
     }
     if (this.#isNumbered) {
-      const numbered = numberTokens(this.#columns, (index) => this.#ledger.assetAt(index));
+      const numbered = numberTokens(this.#columns, (index) => this.#ledger.tenants.assetAt(index));
       this.#tokens ??= new RequestedTokens(this.#ledger, this.#columns);
       this.#tokens.takeNumbered(numbered, stored);
       this.#columns = numbered.columns;
@@ -236,7 +238,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       const record = group.resolve(recipientKey(application, recipient), stored[from + i]);
       if (record === undefined) this.#requireCreatable(position, recipient);
       else
-        this.#users[position] = this.#ledger.users.remember(
+        this.#users[position] = this.#ledger.tenants.users.remember(
           application,
           recipient,
           recipientOf(recipient, record),
@@ -267,12 +269,12 @@ export class MintTransition implements Transition<MintOutcome | null> {
 
   /** Reports each entry of an asset that cannot be minted, or not so much of it. */
   #checkAssets(applicationIndex: number): void {
-    const { settlement, enablements } = this.#ledger;
+    const { services, tenants } = this.#ledger;
     for (const { asset: read, high, low } of this.#uses.values()) {
-      const asset = this.#ledger.assetAt(read.assetIndex);
-      const enabled =
-        enablements.latest.get(enablementId(applicationIndex, asset.assetIndex)) ?? false;
-      const reason = availability(settlement, asset, enabled);
+      const asset = tenants.assetAt(read.assetIndex);
+      const enablement = enablementId(applicationIndex, asset.assetIndex);
+      const enabled = tenants.enablements.latest.get(enablement) ?? false;
+      const reason = availability(services.settlement, asset, enabled);
       if (reason !== null)
         this.#columns.assetIndex.forEach((index, entry) => {
           if (index === asset.assetIndex)
@@ -285,7 +287,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
 
   /** Reports the rollup entries of an asset that rollup batches cannot pay. */
   #checkRollup({ assetIndex, chainId }: AssetRecord): void {
-    const detail = (this.#modes & ROLLUP) === 0 ? null : this.#ledger.blobs.unpaid(chainId);
+    const detail = (this.#modes & ROLLUP) === 0 ? null : this.#ledger.batches.blobs.unpaid(chainId);
     if (detail === null) return;
     const { assetIndex: indexes, mode } = this.#columns;
     indexes.forEach((index, entry) => {
@@ -325,7 +327,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
 
   #createUser(group: Group, application: number, position: number): CachedUser {
     const ownerAddress = this.#columns.recipients[position] as Address;
-    const made = { userId: timeUuid(this.#ledger.now()), ownerAddress, reference: null };
+    const made = { userId: timeUuid(this.#ledger.journal.now()), ownerAddress, reference: null };
     const user = putUser(this.#ledger, group, application, made, true);
     return { ...user, applicationIndex: application, owner: hexToBytes(ownerAddress, 20) };
   }
@@ -337,9 +339,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const users = this.#users.map(
       (known, i) => known ?? this.#createUser(group, applicationIndex, i),
     );
-    const time = ledger.now();
-    const validium = ledger.unsealed.open("validium");
-    const rollup = ledger.unsealed.open("zk-rollup");
+    const time = ledger.journal.now();
+    const validium = ledger.batches.unsealed.open("validium");
+    const rollup = ledger.batches.unsealed.open("zk-rollup");
     const openPlaces = {
       validium: { batchNumber: validium.batchNumber, slot: validium.vaults.count },
       "zk-rollup": { batchNumber: rollup.batchNumber, slot: rollup.vaults.count },
@@ -354,9 +356,13 @@ export class MintTransition implements Transition<MintOutcome | null> {
       openPlaces,
       users: users.map(({ userIndex }, i) => ({ userIndex, count: columns.userCounts[i] ?? 0 })),
     };
-    const { sequence } = ledger.append(group, time, encodeMintEntry(time, header, columns, placed));
+    const { sequence } = ledger.journal.append(
+      group,
+      time,
+      encodeMintEntry(time, header, columns, placed),
+    );
     for (const [assetIndex, { high, low }] of this.#uses) {
-      const asset = ledger.assets.change(group, assetIndex);
+      const asset = ledger.tenants.assets.change(group, assetIndex);
       const total = amountOf(high, low);
       asset.minted += total;
       if (asset.nextTokenId !== null) asset.nextTokenId += total;
@@ -371,13 +377,15 @@ export class MintTransition implements Transition<MintOutcome | null> {
       this.#uses.keys(),
       this.#modes,
     );
-    ledger.applications.change(group, applicationIndex).nextSequence += columns.count;
-    ledger.keys.change(group, key.keyIndex).mintsUsed += BigInt(columns.count);
+    ledger.tenants.applications.change(group, applicationIndex).nextSequence += columns.count;
+    ledger.tenants.keys.change(group, key.keyIndex).mintsUsed += BigInt(columns.count);
     const { mintId } = header;
     this.#decision?.decide(group, { sequence, mintId });
     const told = { users: users.length, mints: columns.count };
     tell(ledger, group, applicationIndex, time, { type: "mint.accepted", mintId, ...told });
-    group.onDurable(() => ledger.emit("mint", { applicationId, mintId, mints: columns.count }));
+    group.onDurable(() =>
+      ledger.services.emit("mint", { applicationId, mintId, mints: columns.count }),
+    );
     for (const batch of closed) void sealClosed(ledger, group, batch);
     return { sequence, minted: { time, header, columns, placed, users } };
   }
@@ -407,8 +415,8 @@ function placeEntries(
       vault.start = vault.end;
       vault.end = blobEnd[entry] as number;
       const modeOf = MODES[mode[entry] as number] ?? "validium";
-      const standard = ledger.standards[vault.assetIndex] ?? "erc20";
-      let open = ledger.unsealed.open(modeOf);
+      const standard = ledger.tenants.standards[vault.assetIndex] ?? "erc20";
+      let open = ledger.batches.unsealed.open(modeOf);
       const slot = standard === "erc721" ? -1 : open.growing(user, vault);
       if (slot >= 0) {
         const { vaults } = open;
@@ -427,7 +435,7 @@ function placeEntries(
       let added = open.add(user, vault, standard, time, hash);
       if (added < 0) {
         closed.push(closeOpenBatch(ledger, modeOf));
-        open = ledger.unsealed.open(modeOf);
+        open = ledger.batches.unsealed.open(modeOf);
         added = open.add(user, vault, standard, time, hash);
       }
       placed.added(entry, open.batchNumber, added);

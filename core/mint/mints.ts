@@ -41,9 +41,9 @@ export async function mint(
   const key = idempotencyKey === undefined ? null : requireIdempotencyKey(idempotencyKey);
   requireScope(principal, "mint");
   const underWay = key && `${principal.applicationId} ${key}`;
-  if (underWay !== null && ledger.keyedMints.has(underWay))
+  if (underWay !== null && ledger.minting.keyedMints.has(underWay))
     throw new MintmarkError("idempotency_in_progress");
-  if (underWay !== null) ledger.keyedMints.add(underWay);
+  if (underWay !== null) ledger.minting.keyedMints.add(underWay);
   try {
     for (;;) {
       const read = readMint(ledger, principal, request);
@@ -59,7 +59,7 @@ export async function mint(
         : new AcceptedResult(ledger, minted, false);
     }
   } finally {
-    if (underWay !== null) ledger.keyedMints.delete(underWay);
+    if (underWay !== null) ledger.minting.keyedMints.delete(underWay);
   }
 }
 

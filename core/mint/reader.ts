@@ -54,11 +54,11 @@ export type RequestLimits = Pick<Limits, "usersPerRequest" | "mintsPerRequest">;
  *   limits
  */
 export function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown): ReadMint {
-  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.application(
+  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.tenants.application(
     applicationId,
     "latest",
   );
-  return read({ limits: ledger.limits, defaultMode, ledger, applicationIndex }, request);
+  return read({ limits: ledger.services.limits, defaultMode, ledger, applicationIndex }, request);
 }
 
 /** Throws the faults of a request's form, as far as they do not depend on its assets. */
@@ -202,7 +202,7 @@ class Reader {
   #findAsset(assetId: unknown, entry: number): AssetRecord | null {
     const { ledger, applicationIndex } = this.#context;
     if (typeof assetId === "string" && ledger !== null) {
-      const asset = ledger.assets.named(assetId, "latest");
+      const asset = ledger.tenants.assets.named(assetId, "latest");
       if (asset !== undefined && isVisible(asset, applicationIndex)) return asset;
     }
     this.#isNamed = readUuid(assetId) !== null;

@@ -32,7 +32,7 @@ export class RequestedBindings {
   /** Notes an entry's id, unless it is bound to the entry's blob. */
   ask(asset: AssetRecord, entry: number): void {
     const short = this.#columns.shortId[entry] as number;
-    if (short >= 0 && this.#ledger.bindings.get(asset.assetIndex, short)) return;
+    if (short >= 0 && this.#ledger.minting.bindings.get(asset.assetIndex, short)) return;
     this.#asked.push({
       entry,
       key: keyOf.binding(asset.assetIndex, tokenIdAt(this.#columns, asset, entry)),
@@ -82,7 +82,7 @@ export class RequestedBindings {
   #remember({ entry }: Asked): void {
     const short = this.#columns.shortId[entry] as number;
     if (short >= 0)
-      this.#ledger.bindings.set(this.#columns.assetIndex[entry] as number, short, true);
+      this.#ledger.minting.bindings.set(this.#columns.assetIndex[entry] as number, short, true);
   }
 }
 
@@ -170,6 +170,6 @@ export class RequestedMetadata {
   }
 
   #assetAt({ assetIndex }: MintColumns, entry: number): AssetRecord {
-    return this.#ledger.assetAt(assetIndex[entry] as number);
+    return this.#ledger.tenants.assetAt(assetIndex[entry] as number);
   }
 }

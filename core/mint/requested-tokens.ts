@@ -100,7 +100,7 @@ export class RequestedTokens {
   }
 
   ask(asset: AssetRecord, entry: number): void {
-    const { hasher } = this.#ledger;
+    const { hasher } = this.#ledger.minting;
     const short = this.#columns.shortId[entry] as number;
     this.hashes[entry] =
       short >= 0
@@ -110,7 +110,7 @@ export class RequestedTokens {
 
   /** Adds the keys of the records that decide whether the tokens are new. */
   addKeys(keys: Buffer[]): void {
-    const { tokens } = this.#ledger;
+    const { tokens } = this.#ledger.minting;
     const atHome = tokens.refsAtHome(this.hashes);
     this.#from = keys.length;
     for (let entry = 0; entry < this.hashes.length; entry++) {
@@ -130,7 +130,7 @@ export class RequestedTokens {
    */
   take(stored: readonly (Buffer | undefined)[], report: EntryReport): void {
     this.#lookup?.receive(stored, this.#from);
-    const { tokens } = this.#ledger;
+    const { tokens } = this.#ledger.minting;
     const { count } = this.#columns;
     // Another request of the group may have minted them since the look-up. This brings their places
     // into the caches.
@@ -153,7 +153,7 @@ export class RequestedTokens {
     this.hashes = columnOf(Uint32Array, columns.count);
     this.#isNew = new Uint8Array(columns.count);
     for (let entry = 0; entry < columns.count; entry++) {
-      const asset = this.#ledger.assetAt(columns.assetIndex[entry] as number);
+      const asset = this.#ledger.tenants.assetAt(columns.assetIndex[entry] as number);
       if (asset.nextTokenId === null)
         this.hashes[entry] = named[origins[entry] as number] as number;
       else {
@@ -170,16 +170,16 @@ export class RequestedTokens {
   giveBack(): void {
     for (let entry = this.#taken - 1; entry >= 0; entry--) {
       const hash = this.hashes[entry] as number;
-      if (hash !== 0) this.#ledger.tokens.remove(hash, FIRST_PENDING + entry);
+      if (hash !== 0) this.#ledger.minting.tokens.remove(hash, FIRST_PENDING + entry);
     }
     this.#taken = 0;
   }
 
   place(entry: number, batch: OpenBatch, slot: number): void {
-    this.#ledger.tokens.move(
+    this.#ledger.minting.tokens.move(
       this.hashes[entry] as number,
       FIRST_PENDING + entry,
-      this.#ledger.refs.refOf(batch, slot),
+      this.#ledger.batches.refs.refOf(batch, slot),
     );
   }
 
@@ -189,7 +189,7 @@ export class RequestedTokens {
    */
   #check(candidates: readonly number[], entry: number, report: EntryReport): void {
     const { assetIndex } = this.#columns;
-    const asset = this.#ledger.assetAt(assetIndex[entry] as number);
+    const asset = this.#ledger.tenants.assetAt(assetIndex[entry] as number);
     const tokenId = tokenIdAt(this.#columns, asset, entry);
     const minted = candidates.filter((ref) => ref < FIRST_PENDING);
     this.#lookup ??= new TokenLookup(this.#ledger);
@@ -239,8 +239,8 @@ export class TokenLookup {
   /** Notes the records to read for these refs, which the index has for one hash. */
   prepare(refs: readonly number[]): void {
     for (const ref of refs) {
-      const place = this.#ledger.refs.placeOf(ref);
-      const batch = this.#ledger.unsealed.at(place);
+      const place = this.#ledger.batches.refs.placeOf(ref);
+      const batch = this.#ledger.batches.unsealed.at(place);
       // The ledger drops a batch from memory once it is on disk, so this keeps it.
       if (batch !== undefined) this.#inMemory.set(ref, batch);
       else {
@@ -270,7 +270,7 @@ export class TokenLookup {
 
   /** Whether a vault of these refs holds the token. */
   holds(refs: readonly number[], assetIndex: number, tokenId: bigint): boolean {
-    const { standard, blobScheme } = this.#ledger.assetAt(assetIndex);
+    const { standard, blobScheme } = this.#ledger.tenants.assetAt(assetIndex);
     return refs.some((ref) => {
       const vault = this.#vaultOf(ref);
       return (
@@ -280,8 +280,8 @@ export class TokenLookup {
   }
 
   #vaultOf(ref: number): { readonly assetIndex: number; readonly blob: Hex } {
-    const place = this.#ledger.refs.placeOf(ref);
-    const batch = this.#inMemory.get(ref) ?? this.#ledger.unsealed.at(place);
+    const place = this.#ledger.batches.refs.placeOf(ref);
+    const batch = this.#inMemory.get(ref) ?? this.#ledger.batches.unsealed.at(place);
     if (batch !== undefined) return batch.vaults.at(place.slot);
     const name = keyString(chunkKeyOf(place));
     const known = this.#chunks.get(name) ?? [];

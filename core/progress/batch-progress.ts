@@ -39,7 +39,7 @@ export async function recordSubmitted(
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestBatch(ledger, mode, batchNumber);
     if (isCommitted(batch) || batch.l1TxHash === l1TxHash) return batch;
-    const { time } = ledger.record(group, {
+    const { time } = ledger.journal.record(group, {
       kind: "batchSubmitted",
       mode,
       batchNumber,
@@ -63,9 +63,9 @@ export function requireOurs(
   { chainId }: PortalIdentity,
   event: CommitEvent | Imported,
 ): void {
-  const batch = ledger.batches[event.mode].latest.get(event.batchNumber);
+  const batch = ledger.batches.records[event.mode].latest.get(event.batchNumber);
   const ours =
-    (chainId === ledger.settlement.chainId) === (event.type === "batchCommitted") &&
+    (chainId === ledger.services.settlement.chainId) === (event.type === "batchCommitted") &&
     batch !== undefined &&
     rootAs(batch, event) === event.batchRoot.toLowerCase() &&
     batch.dataHash === event.dataHash.toLowerCase() &&
@@ -92,7 +92,7 @@ function rootAs(batch: BatchRecord, event: CommitEvent | Imported): Hash | null 
  */
 export function foreign(ledger: Ledger, chainId: bigint, detail: string): MintmarkError {
   return new MintmarkError(
-    chainId === ledger.settlement.chainId ? "history_diverged" : "l1_failed",
+    chainId === ledger.services.settlement.chainId ? "history_diverged" : "l1_failed",
     detail,
   );
 }
@@ -122,7 +122,7 @@ export async function applyCommitted(
   );
   const txHash = requireHash("txHash", event.txHash);
   const facts = { mode, batchNumber, txHash, blockNumber, committedAt, l1Sequence };
-  const { time } = ledger.record(group, { kind: "batchCommitted", ...facts });
+  const { time } = ledger.journal.record(group, { kind: "batchCommitted", ...facts });
   const submittedAt = batch.submittedAt ?? time;
   const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, committedAt, l1Sequence };
   const times = { submittedAt, settledAt: time, finalizedAt: null };
@@ -161,11 +161,11 @@ export function newestCommitted(
   chainId: bigint,
   isWanted: (batch: BatchRecord) => boolean,
 ): BatchRecord[] {
-  if (chainId !== ledger.settlement.chainId) return [];
+  if (chainId !== ledger.services.settlement.chainId) return [];
   return MODES.flatMap((mode) => {
     const wanted: BatchRecord[] = [];
     for (let at = committedCount(ledger, mode) - 1; at >= 0; at--) {
-      const batch = ledger.batches[mode].durable.get(at);
+      const batch = ledger.batches.records[mode].durable.get(at);
       if (batch === undefined || !isWanted(batch)) break;
       wanted.push(batch);
     }
@@ -188,9 +188,9 @@ export async function putBatch(
   event: keyof typeof BATCH_EVENTS,
   time: number,
 ): Promise<BatchRecord> {
-  ledger.putBatch(group, record);
+  ledger.batches.putBatch(group, record);
   await tellBatch(ledger, group, BATCH_EVENTS[event], record, time);
-  group.onDurable(() => ledger.emit(event, batchView(record)));
+  group.onDurable(() => ledger.services.emit(event, batchView(record)));
   return record;
 }
 
@@ -226,7 +226,7 @@ export async function recordRefusals(
     }
     if (changed.length === 0) return;
     const facts = changed.map(({ slot, refusal }) => ({ slot, refusal }));
-    const { time } = ledger.record(group, {
+    const { time } = ledger.journal.record(group, {
       kind: "vaultsRefused",
       mode,
       batchNumber,
@@ -243,7 +243,7 @@ export async function compareState(
   wait?: WaitOptions,
 ): Promise<boolean> {
   return observing(ledger, "state", wait?.signal, async () => {
-    if (ledger.divergence !== null) ledger.requireOneHistory();
+    if (ledger.l1.divergence !== null) ledger.l1.requireOneHistory();
     for (const mode of MODES) {
       const [sealed, count] = [sealedCount(ledger, mode), countOf(mode, there)];
       if (count > sealed) {
@@ -258,7 +258,7 @@ export async function compareState(
       const detail = `L1's state after ${there.countValidium} validium and ${there.countRollup} rollup batches is another.`;
       throw new MintmarkError("history_diverged", detail);
     }
-    ledger.awaitsComparison = false;
+    ledger.l1.awaitsComparison = false;
     return true;
   });
 }
@@ -277,7 +277,7 @@ export async function observing<T>(
   const outcome = await ledger.writer.alone(async (group) => {
     try {
       const value = await body(group);
-      if (ledger.doubt?.source === source) ledger.doubt = null;
+      if (ledger.l1.doubt?.source === source) ledger.l1.doubt = null;
       return { value };
     } catch (error) {
       const isDiverged = error instanceof MintmarkError && error.code === "history_diverged";
@@ -292,12 +292,12 @@ export async function observing<T>(
 
 /** Refuses mints from here on, and marks the store as diverged after a second look. */
 function diverge(ledger: Ledger, group: Group, source: string, detail: string): void {
-  if (ledger.divergence !== null) return;
-  const now = ledger.monotonic();
-  if (ledger.doubt?.source !== source) ledger.doubt = { source, detail, since: now };
-  if (now - ledger.doubt.since < ledger.divergenceMs) return;
-  ledger.doubt = null;
-  const { time: since } = ledger.record(group, { kind: "historyDiverged", detail });
-  ledger.divergence = { detail, since };
-  group.put(DIVERGENCE_KEY, encodeRecord(divergenceRecord, ledger.divergence));
+  if (ledger.l1.divergence !== null) return;
+  const now = ledger.services.monotonic();
+  if (ledger.l1.doubt?.source !== source) ledger.l1.doubt = { source, detail, since: now };
+  if (now - ledger.l1.doubt.since < ledger.l1.divergenceMs) return;
+  ledger.l1.doubt = null;
+  const { time: since } = ledger.journal.record(group, { kind: "historyDiverged", detail });
+  ledger.l1.divergence = { detail, since };
+  group.put(DIVERGENCE_KEY, encodeRecord(divergenceRecord, ledger.l1.divergence));
 }

@@ -44,7 +44,7 @@ export async function exitHeader(
   const header = headerOf(batch);
   if (header !== null && batch.transfers)
     return headerOf(batchOfRecord(ledger, await proofs.originOf(ledger, place)));
-  if (header === null || chainId === ledger.settlement.chainId) return header;
+  if (header === null || chainId === ledger.services.settlement.chainId) return header;
   const stored = await ledger.store.get(keyOf.import(chainId, place.mode, place.batchNumber));
   if (stored === undefined) return null;
   const { committedAt, l1Sequence } = decodeRecord(importRecord, stored, "A mirror's batch");

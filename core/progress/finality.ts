@@ -41,7 +41,7 @@ export async function recordFinalized(
     const upTo = observed !== null && observed < blockNumber ? observed : blockNumber;
     if (finalized !== null && upTo <= finalized) return;
     const blockHash = upTo === blockNumber ? hash : null;
-    const { time } = ledger.record(group, {
+    const { time } = ledger.journal.record(group, {
       kind: "l1Finalized",
       chainId,
       blockNumber: upTo,
@@ -49,7 +49,7 @@ export async function recordFinalized(
     });
     if (blockHash !== null) putCheckpoint(group, chainId, upTo, blockHash);
     await pruneCheckpoints(ledger, group, chainId, upTo);
-    ledger.portals.set(group, { ...portal, finalized: upTo });
+    ledger.l1.portals.set(group, { ...portal, finalized: upTo });
     const batches: BatchRecord[] = [];
     for (const batch of newestCommitted(ledger, chainId, ({ status }) => status === "settled")) {
       if (batch.l1BlockNumber === null || batch.l1BlockNumber > upTo) continue;
@@ -98,11 +98,11 @@ export async function recordReorg(
         "l1_failed",
         `Block ${blockNumber} is final; a chain without it is another chain.`,
       );
-    const { time } = ledger.record(group, { kind: "l1Reorganised", chainId, blockNumber });
-    group.onDurable(() => ledger.reorganisations++);
+    const { time } = ledger.journal.record(group, { kind: "l1Reorganised", chainId, blockNumber });
+    group.onDurable(() => ledger.l1.reorganisations++);
     if (observed !== null && observed >= blockNumber) {
       const before = blockNumber > 0n ? blockNumber - 1n : null;
-      ledger.portals.set(group, {
+      ledger.l1.portals.set(group, {
         ...portal,
         observed: before,
         finalized: isDeep ? before : finalized,

@@ -81,16 +81,26 @@ export async function recordEvents(
     if (earliest !== undefined && finalized !== null && earliest.blockNumber <= finalized) {
       // The added events become final with the next step of finality.
       final = earliest.blockNumber - 1n;
-      ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: final, blockHash: null });
+      ledger.journal.record(group, {
+        kind: "l1Finalized",
+        chainId,
+        blockNumber: final,
+        blockHash: null,
+      });
     }
     for (const event of added) await applyEvent(ledger, group, chainId, event);
     const isNew = observed === null || toBlock > observed;
     if (isNew) {
-      ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock, blockHash });
+      ledger.journal.record(group, {
+        kind: "l1Observed",
+        chainId,
+        blockNumber: toBlock,
+        blockHash,
+      });
       if (blockHash !== null) putCheckpoint(group, chainId, toBlock, blockHash);
     }
     if (isNew || final !== finalized)
-      ledger.portals.set(group, {
+      ledger.l1.portals.set(group, {
         ...portal,
         observed: isNew ? toBlock : observed,
         finalized: final,
@@ -187,7 +197,7 @@ async function requireVault(
   vaultId: bigint,
 ): Promise<void> {
   const vault = await orNull("vault_not_found", async () => readVault(ledger, placeOf(vaultId)));
-  if (vault !== null && ledger.assetAt(vault.assetIndex).chainId === chainId) return;
+  if (vault !== null && ledger.tenants.assetAt(vault.assetIndex).chainId === chainId) return;
   throw foreign(
     ledger,
     chainId,
@@ -224,7 +234,8 @@ async function applyEvent(
     case "transfersApproved":
     case "transfersCancelled":
       // The settlement contract alone keeps them, because a mirror pays no transferred vault.
-      if (chainId === ledger.settlement.chainId) return applyLatePower(ledger, group, event);
+      if (chainId === ledger.services.settlement.chainId)
+        return applyLatePower(ledger, group, event);
   }
 }
 
@@ -233,7 +244,7 @@ async function applyLatePower(ledger: Ledger, group: Group, event: PowerEvent): 
   const time = await applyPower(ledger, group, event);
   if (time === null) return;
   const isLater = ({ l1BlockNumber }: BatchRecord) => (l1BlockNumber ?? 0n) > event.blockNumber;
-  for (const batch of newestCommitted(ledger, ledger.settlement.chainId, isLater))
+  for (const batch of newestCommitted(ledger, ledger.services.settlement.chainId, isLater))
     if (batch.transfers) await judgeBatch(ledger, group, batch, time);
 }
 
@@ -257,7 +268,7 @@ async function applyWithdrawn(
   const eventKey = keyOf.l1Event(chainId, blockNumber, logIndex);
   if ((await group.read(ledger.store, eventKey)) !== undefined) return;
   const txHash = requireHash("txHash", event.txHash);
-  const { time } = ledger.record(group, {
+  const { time } = ledger.journal.record(group, {
     kind: "vaultWithdrawn",
     ...facts,
     blockNumber,
@@ -310,7 +321,7 @@ async function applyImported(
   const key = keyOf.import(chainId, mode, batchNumber);
   if ((await group.read(ledger.store, key)) !== undefined) return;
   const header = { committedAt, l1Sequence };
-  ledger.record(group, {
+  ledger.journal.record(group, {
     kind: "batchImported",
     chainId,
     mode,
@@ -379,7 +390,7 @@ async function applyCancelled(
     if (vaults.isPending(known) && owner === signer) cancelled.push(known);
   }
   cancelled.sort((a, b) => a.journalSequence - b.journalSequence);
-  const { time } = ledger.record(group, {
+  const { time } = ledger.journal.record(group, {
     kind: "authorizationCancelled",
     chainId,
     signer,

@@ -12,18 +12,18 @@ import { requireAddress } from "../validate.ts";
 
 /** The contract that pays on a chain, in the writer's view. Throws `chain_not_supported`. */
 export function latestPortal(ledger: Ledger, chainId: bigint): PortalRecord {
-  return requirePortal(ledger.portals.latest.get(chainId), chainId);
+  return requirePortal(ledger.l1.portals.latest.get(chainId), chainId);
 }
 
 /** The contract that pays on a chain, in the readers' view. Throws `chain_not_supported`. */
 export function portalOf(ledger: Ledger, chainId: bigint): FollowedPortal {
-  return requirePortal(ledger.portals.durable.get(chainId), chainId);
+  return requirePortal(ledger.l1.portals.durable.get(chainId), chainId);
 }
 
 /** All paying contracts in the readers' view: the settlement contract, then the mirrors. */
 export function portals(ledger: Ledger): readonly FollowedPortal[] {
-  const { chainId } = ledger.settlement;
-  const mirrors = [...ledger.portals.durable.values()].filter(
+  const { chainId } = ledger.services.settlement;
+  const mirrors = [...ledger.l1.portals.durable.values()].filter(
     (portal) => portal.chainId !== chainId,
   );
   return [portalOf(ledger, chainId), ...mirrors];
@@ -47,14 +47,14 @@ export async function addMirror(
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   const contract = requireAddress("contract", mirror.contract);
   await ledger.writer.alone(async (group) => {
-    const known = ledger.portals.latest.get(chainId);
-    if (known?.contract === contract && chainId !== ledger.settlement.chainId) return;
+    const known = ledger.l1.portals.latest.get(chainId);
+    if (known?.contract === contract && chainId !== ledger.services.settlement.chainId) return;
     if (known !== undefined) {
       const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;
       throw new MintmarkError("store_mismatch", detail);
     }
-    ledger.record(group, { kind: "mirrorAdded", chainId, contract });
-    ledger.portals.set(group, { chainId, contract, observed: null, finalized: null });
+    ledger.journal.record(group, { kind: "mirrorAdded", chainId, contract });
+    ledger.l1.portals.set(group, { chainId, contract, observed: null, finalized: null });
   }, wait?.signal);
 }
 

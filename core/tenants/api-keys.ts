@@ -3,8 +3,9 @@ import { crc32 } from "node:zlib";
 import type { WaitOptions } from "../abort.ts";
 import { argumentError, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Actor, Ledger } from "../ledger/ledger.ts";
+import type { Actor, TenantLedger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
+import type { Services } from "../ledger/services.ts";
 import type { ApiKey, Environment, Hash, Principal, Role, Scope, Uuid } from "../model.ts";
 import { SCOPES } from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
@@ -64,7 +65,7 @@ const MAX_KEYS = 100;
 /** Compared with for an unknown secret, so that the answer takes as long. */
 const NOBODY = randomBytes(32);
 
-function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
+function keyView(ledger: TenantLedger, record: KeyRecord): ApiKey {
   const {
     keyId,
     applicationIndex,
@@ -76,7 +77,7 @@ function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
     expiresAt,
     revokedAt,
   } = record;
-  const application = ledger.applications.latest.get(applicationIndex);
+  const application = ledger.tenants.applications.latest.get(applicationIndex);
   if (application === undefined)
     throw new MintmarkError("store_corrupt", `Application ${applicationIndex} is missing.`);
   const { applicationId } = application;
@@ -110,9 +111,9 @@ function requireKeyOptions({
 }
 
 /** The current key: it may have been revoked or suspended since the request's authentication. */
-export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
-  const key = ledger.keys.named(principal.keyId, "latest");
-  const application = ledger.application(principal.applicationId, "latest");
+export function requireKey(ledger: TenantLedger, principal: Principal): KeyRecord {
+  const key = ledger.tenants.keys.named(principal.keyId, "latest");
+  const application = ledger.tenants.application(principal.applicationId, "latest");
   if (key?.applicationIndex !== application.applicationIndex)
     throw new MintmarkError("credentials_invalid");
   requireInForce(ledger, key, application);
@@ -120,20 +121,22 @@ export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
 }
 
 function requireInForce(
-  ledger: Ledger,
+  ledger: TenantLedger,
   { revokedAt, expiresAt }: KeyRecord,
   { suspended }: ApplicationRecord,
 ): void {
   if (revokedAt !== null)
     throw new MintmarkError("credentials_invalid", "The API key has been revoked. Use another.");
-  if (expiresAt !== null && expiresAt <= ledger.journalClock.present())
+  if (expiresAt !== null && expiresAt <= ledger.journal.clock.present())
     throw new MintmarkError("credentials_expired");
   if (suspended) throw new MintmarkError("application_suspended");
 }
 
-function newKeyId({ settlement, keys }: Pick<Ledger, "settlement" | "keys">): string {
-  const keyId = settlement.contract.slice(2, 6).toLowerCase() + randomBytes(6).toString("hex");
-  return keys.named(keyId, "latest") === undefined ? keyId : newKeyId({ settlement, keys });
+function newKeyId(ledger: TenantLedger): string {
+  const { contract } = ledger.services.settlement;
+  const keyId = contract.slice(2, 6).toLowerCase() + randomBytes(6).toString("hex");
+  const isFree = ledger.tenants.keys.named(keyId, "latest") === undefined;
+  return isFree ? keyId : newKeyId(ledger);
 }
 
 function tokenOf(environment: Environment, keyId: string, secret: string): string {
@@ -142,7 +145,7 @@ function tokenOf(environment: Environment, keyId: string, secret: string): strin
 }
 
 /** @param tag - of the key's environment; undefined for text that is no key */
-function malformed({ environment }: Ledger, tag: string | undefined): string {
+function malformed({ environment }: Services, tag: string | undefined): string {
   return tag === undefined || tag === TAG[environment]
     ? `The API key is incomplete or mistyped. Copy all of it, from mm_${TAG[environment]}_ on.`
     : `The API key is of another environment. Keys of this server begin with mm_${TAG[environment]}_.`;
@@ -164,44 +167,48 @@ export function hashText(secret: string): Hash {
 }
 
 export function putNewKey(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   applicationIndex: number,
   options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofPerson">,
   secret: string,
 ): KeyRecord {
-  const names = { keyIndex: ledger.keys.latest.size, keyId: newKeyId(ledger) };
+  const names = { keyIndex: ledger.tenants.keys.latest.size, keyId: newKeyId(ledger) };
   const facts = { ...names, applicationIndex, secretHash: hashText(secret), ...options };
-  const { time } = ledger.record(group, { kind: "keyIssued", ...facts });
+  const { time } = ledger.journal.record(group, { kind: "keyIssued", ...facts });
   const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
-  ledger.keys.set(group, record);
+  ledger.tenants.keys.set(group, record);
   return record;
 }
 
 /** Revokes a key. Whoever uses it is told when that is durable. */
-export function putRevoked(ledger: Ledger, group: Group, key: KeyRecord): KeyRecord {
+export function putRevoked(ledger: TenantLedger, group: Group, key: KeyRecord): KeyRecord {
   if (key.revokedAt !== null) return key;
-  const { time } = ledger.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
+  const { time } = ledger.journal.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
   const revoked = { ...key, revokedAt: time };
-  ledger.keys.set(group, revoked);
+  ledger.tenants.keys.set(group, revoked);
   const { applicationId } = keyView(ledger, revoked);
-  group.onDurable(() => ledger.emit("access", { applicationId }));
+  group.onDurable(() => ledger.services.emit("access", { applicationId }));
   return revoked;
 }
 
 /** The current key. Throws `key_not_found`, also for a person's own key. */
-function programKey(ledger: Ledger, keyId: string): KeyRecord {
-  const key = ledger.keys.named(keyId, "latest");
+function programKey(ledger: TenantLedger, keyId: string): KeyRecord {
+  const key = ledger.tenants.keys.named(keyId, "latest");
   if (key === undefined || key.ofPerson) throw new MintmarkError("key_not_found");
   return key;
 }
 
 /** Throws `too_many_keys` when the application has as many keys in force as it may. */
-function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
-  const now = ledger.journalClock.present();
-  for (const { keyIndex, expiresAt } of ledger.keysInForce.records(applicationIndex, "latest"))
-    if (expiresAt !== null && expiresAt <= now) ledger.keysInForce.drop(applicationIndex, keyIndex);
-  if (ledger.keysInForce.numbers(applicationIndex).length >= MAX_KEYS)
+function requireFewKeys(ledger: TenantLedger, applicationIndex: number): void {
+  const now = ledger.journal.clock.present();
+  for (const { keyIndex, expiresAt } of ledger.tenants.keysInForce.records(
+    applicationIndex,
+    "latest",
+  ))
+    if (expiresAt !== null && expiresAt <= now)
+      ledger.tenants.keysInForce.drop(applicationIndex, keyIndex);
+  if (ledger.tenants.keysInForce.numbers(applicationIndex).length >= MAX_KEYS)
     throw new MintmarkError("too_many_keys");
 }
 
@@ -210,14 +217,14 @@ function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
  * application.
  */
 function requireWithinRole(
-  ledger: Ledger,
+  ledger: TenantLedger,
   actor: Actor | null,
   { applicationIndex, scopes }: Pick<KeyRecord, "applicationIndex" | "scopes">,
 ) {
   const person =
     actor === null || actor.personIndex === null
       ? null
-      : ledger.people.latest.get(actor.personIndex);
+      : ledger.tenants.people.latest.get(actor.personIndex);
   if (!person || person.role === "operator") return;
   if (person.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
   for (const right of ["keys", ...scopes] as const) requireRight(person.role, right);
@@ -252,7 +259,7 @@ export function keysOf(context: EngineContext): Keys {
   /** Issues the key that `askedOf` tells. Who acts is checked before what is asked for. */
   const issued = async (
     wait: WaitOptions | undefined,
-    askedOf: (ledger: Ledger) => NewKey & Pick<KeyRecord, "applicationIndex" | "scopes">,
+    askedOf: (ledger: TenantLedger) => NewKey & Pick<KeyRecord, "applicationIndex" | "scopes">,
   ): Promise<IssuedKey> => {
     const secret = randomBytes(32).toString("hex");
     const key = await context.change((ledger, group) => {
@@ -265,13 +272,13 @@ export function keysOf(context: EngineContext): Keys {
         putNewKey(ledger, group, applicationIndex, requireKeyOptions(asked), secret),
       );
     }, wait);
-    return { key, secret: tokenOf(context.ledger.environment, key.keyId, secret) };
+    return { key, secret: tokenOf(context.ledger.services.environment, key.keyId, secret) };
   };
   return {
     async issue(applicationId, options = {}, wait) {
       const asked = requireKeyOptions(options);
       return issued(wait, (ledger) => ({
-        applicationIndex: ledger.application(applicationId, "latest").applicationIndex,
+        applicationIndex: ledger.tenants.application(applicationId, "latest").applicationIndex,
         ...asked,
       }));
     },
@@ -289,20 +296,21 @@ export function keysOf(context: EngineContext): Keys {
       }),
     list: (applicationId, page = {}) =>
       listOf(context, "keys", applicationId, page, (start, ledger) => {
-        const { applicationIndex: index } = ledger.application(applicationId);
+        const { applicationIndex: index } = ledger.tenants.application(applicationId);
         const view = (key: KeyRecord) => (key.ofPerson ? null : keyView(ledger, key));
         return tablePage(
-          ledger.keys.durable,
+          ledger.tenants.keys.durable,
           start,
           view,
           page.order,
-          ledger.keysOf.numbers(index),
+          ledger.tenants.keysOf.numbers(index),
         );
       }),
     async get(applicationId, keyId) {
       const { ledger } = context;
-      const key = ledger.keys.named(keyId);
-      const isOwn = key?.applicationIndex === ledger.application(applicationId).applicationIndex;
+      const key = ledger.tenants.keys.named(keyId);
+      const isOwn =
+        key?.applicationIndex === ledger.tenants.application(applicationId).applicationIndex;
       if (key === undefined || key.ofPerson || !isOwn) throw new MintmarkError("key_not_found");
       return keyView(ledger, key);
     },
@@ -317,14 +325,16 @@ export function keysOf(context: EngineContext): Keys {
       const { ledger } = context;
       const [, tag, keyId = "", secret = "", checksum] =
         (typeof token === "string" && TOKEN.exec(token)) || [];
-      const key = ledger.keys.named(keyId);
+      const key = ledger.tenants.keys.named(keyId);
       const matches = isSecret(secret, key?.secretHash);
       const wellFormed =
-        tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
-      if (!wellFormed) throw new MintmarkError("credentials_invalid", malformed(ledger, tag));
+        tag === TAG[ledger.services.environment] &&
+        checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
+      if (!wellFormed)
+        throw new MintmarkError("credentials_invalid", malformed(ledger.services, tag));
       if (key === undefined || !matches)
         throw new MintmarkError("credentials_invalid", "This server knows no such API key.");
-      const application = ledger.applications.durable.get(key.applicationIndex);
+      const application = ledger.tenants.applications.durable.get(key.applicationIndex);
       if (application === undefined)
         throw new MintmarkError("store_corrupt", "A key's application is missing.");
       requireInForce(ledger, key, application);

@@ -24,14 +24,14 @@ export async function createApplication(
       ? uuidv7()
       : requireUuid("applicationId", application.applicationId);
   return context.change((ledger, group) => {
-    if (ledger.applications.named(applicationId, "latest"))
+    if (ledger.tenants.applications.named(applicationId, "latest"))
       throw argumentError("applicationId", "is taken");
-    const applicationIndex = ledger.applications.latest.size;
+    const applicationIndex = ledger.tenants.applications.latest.size;
     const facts = { applicationIndex, applicationId, name, dataAvailabilityMode };
-    const { time } = ledger.record(group, { kind: "applicationCreated", ...facts });
+    const { time } = ledger.journal.record(group, { kind: "applicationCreated", ...facts });
     const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
     const record: ApplicationRecord = { ...facts, ...fresh };
-    ledger.applications.set(group, record);
+    ledger.tenants.applications.set(group, record);
     return applicationView(record);
   }, wait);
 }
@@ -43,28 +43,31 @@ type ChangedFacts =
 export function applicationsOf(context: EngineContext): Applications {
   const change = (applicationId: Uuid, facts: ChangedFacts, wait?: WaitOptions) =>
     context.change((ledger, group) => {
-      const application = ledger.application(applicationId, "latest");
+      const application = ledger.tenants.application(applicationId, "latest");
       const changed = { ...application, ...facts };
       const { applicationIndex, suspended, dataAvailabilityMode } = changed;
       if (application.dataAvailabilityMode !== dataAvailabilityMode)
-        ledger.record(group, {
+        ledger.journal.record(group, {
           kind: "applicationChanged",
           applicationIndex,
           dataAvailabilityMode,
         });
       else if (application.suspended !== suspended) {
-        ledger.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
-        group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
+        ledger.journal.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
+        group.onDurable(() =>
+          ledger.services.emit("access", { applicationId: application.applicationId }),
+        );
       } else return applicationView(application);
-      ledger.applications.set(group, changed);
+      ledger.tenants.applications.set(group, changed);
       return applicationView(changed);
     }, wait);
   return {
     create: async (application, wait) => createApplication(context, application, wait),
-    get: async (applicationId) => applicationView(context.ledger.application(applicationId)),
+    get: async (applicationId) =>
+      applicationView(context.ledger.tenants.application(applicationId)),
     list: (page = {}) =>
       listOf(context, "applications", "", page, (start, ledger) =>
-        tablePage(ledger.applications.durable, start, applicationView, page.order),
+        tablePage(ledger.tenants.applications.durable, start, applicationView, page.order),
       ),
     change: async (applicationId, { dataAvailabilityMode }, wait) =>
       change(

@@ -1,5 +1,6 @@
 import { type ErrorCode, MintmarkError } from "../errors.ts";
-import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { TenantLedger } from "../ledger/ledger.ts";
+import { enablementId, type TenantTables } from "../ledger/tenant-tables.ts";
 import type { Asset, Standard, Uuid } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import type { View } from "../store/group.ts";
@@ -34,14 +35,15 @@ export function availability(
  * An asset as shown to an application; `application` null for the operator, who has none enabled.
  */
 export function assetView(
-  ledger: Ledger,
+  ledger: TenantLedger,
   asset: AssetRecord,
   applicationIndex: number | null,
 ): Asset {
   const enabled =
     applicationIndex !== null &&
-    (ledger.enablements.durable.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
-  const reason = availability(ledger.settlement, asset, enabled);
+    (ledger.tenants.enablements.durable.get(enablementId(applicationIndex, asset.assetIndex)) ??
+      false);
+  const reason = availability(ledger.services.settlement, asset, enabled);
   const exhausted = asset.supplyCap !== null && asset.minted >= asset.supplyCap;
   // The rest of the record is the ledger's own.
   const { assetIndex, applicationIndex: reservedFor, fault, createdAt, removed, ...shown } = asset;
@@ -67,7 +69,10 @@ export function isVisible(
 }
 
 /** The numbers of the assets that an application can see, in ascending order, with removed ones. */
-export function visibleNumbers({ assetsOf }: Ledger, applicationIndex: number): readonly number[] {
+export function visibleNumbers(
+  { assetsOf }: TenantTables,
+  applicationIndex: number,
+): readonly number[] {
   const own = assetsOf.numbers(applicationIndex);
   return [...assetsOf.numbers(null), ...own].sort((a, b) => a - b);
 }
@@ -75,16 +80,16 @@ export function visibleNumbers({ assetsOf }: Ledger, applicationIndex: number): 
 /**
  * An application, and an asset that it can see. Throws `application_not_found`, `asset_not_found`.
  */
-export function visibleAsset(ledger: Ledger, applicationId: Uuid, assetId: Uuid, view: View) {
-  const { applicationIndex } = ledger.application(applicationId, view);
+export function visibleAsset(ledger: TenantLedger, applicationId: Uuid, assetId: Uuid, view: View) {
+  const { applicationIndex } = ledger.tenants.application(applicationId, view);
   const asset = findAsset(ledger, assetId, view);
   if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
   return { applicationIndex, asset };
 }
 
 /** The asset in the writer's view, or as durable now. Throws `asset_not_found`. */
-export function findAsset(ledger: Ledger, assetId: Uuid, view: View): AssetRecord {
-  const asset = ledger.assets.named(assetId, view);
+export function findAsset(ledger: TenantLedger, assetId: Uuid, view: View): AssetRecord {
+  const asset = ledger.tenants.assets.named(assetId, view);
   if (asset === undefined || asset.removed) throw new MintmarkError("asset_not_found");
   return asset;
 }

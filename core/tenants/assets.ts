@@ -3,8 +3,9 @@ import type { WaitOptions } from "../abort.ts";
 import { argumentError, MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { TenantLedger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
+import { enablementId } from "../ledger/tenant-tables.ts";
 import type { Address, Asset, BlobScheme, Hash, Mode, Standard, Uuid } from "../model.ts";
 import { BLOB_SCHEMES, STANDARDS } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
@@ -38,7 +39,7 @@ export async function addAsset(
     const applicationIndex =
       applicationId === undefined
         ? null
-        : ledger.application(applicationId, "latest").applicationIndex;
+        : ledger.tenants.application(applicationId, "latest").applicationIndex;
     if (applicationIndex !== null) requireFew(ledger, applicationIndex);
     const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);
@@ -50,13 +51,13 @@ export async function addAsset(
 }
 
 function putAdded(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   given: GivenAsset,
   applicationIndex: number | null,
 ): AssetRecord {
-  const assetIndex = ledger.assets.latest.size;
-  const { time } = ledger.record(group, { ...given, assetIndex, applicationIndex });
+  const assetIndex = ledger.tenants.assets.latest.size;
+  const { time } = ledger.journal.record(group, { ...given, assetIndex, applicationIndex });
   const { kind: _, ...facts } = given;
   const record: AssetRecord = {
     ...emptyOf(assetRecord),
@@ -65,22 +66,22 @@ function putAdded(
     applicationIndex,
     createdAt: time,
   };
-  ledger.putAsset(group, record);
+  ledger.tenants.putAsset(group, record);
   return record;
 }
 
 /** Journals facts of an asset, and writes it with them, unless it has them all. */
 function putFacts(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   asset: AssetRecord,
   kind: "assetWhitelisted" | "assetRegistered" | "assetChanged" | "assetFault",
   facts: Partial<AssetRecord>,
 ): AssetRecord {
   if (hasFacts(asset, facts)) return asset;
-  ledger.record(group, { kind, assetIndex: asset.assetIndex, ...facts } as Entry);
+  ledger.journal.record(group, { kind, assetIndex: asset.assetIndex, ...facts } as Entry);
   const changed = { ...asset, ...facts };
-  ledger.putAsset(group, changed);
+  ledger.tenants.putAsset(group, changed);
   return changed;
 }
 
@@ -94,7 +95,7 @@ function change(
   context: EngineContext,
   assetId: Uuid,
   wait: WaitOptions | undefined,
-  work: (ledger: Ledger, group: Group, asset: AssetRecord) => AssetRecord,
+  work: (ledger: TenantLedger, group: Group, asset: AssetRecord) => AssetRecord,
 ): Promise<Asset> {
   return context.change((ledger, group) => {
     const changed = work(ledger, group, findAsset(ledger, assetId, "latest"));
@@ -106,19 +107,19 @@ function change(
  * Removes an asset without mints; returns the applications that had it enabled. Throws
  * `asset_minted`.
  */
-function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] {
+function putRemoved(ledger: TenantLedger, group: Group, asset: AssetRecord): number[] {
   if (asset.minted !== 0n) throw new MintmarkError("asset_minted");
   const { assetIndex } = asset;
-  const enabled = [...ledger.applications.latest.values()]
+  const enabled = [...ledger.tenants.applications.latest.values()]
     .map(({ applicationIndex }) => applicationIndex)
     .filter(
       (applicationIndex) =>
-        ledger.enablements.latest.get(enablementId(applicationIndex, assetIndex)) === true,
+        ledger.tenants.enablements.latest.get(enablementId(applicationIndex, assetIndex)) === true,
     );
   for (const applicationIndex of enabled)
     putEnabled(ledger, group, { ...asset, applicationIndex }, false);
-  ledger.record(group, { kind: "assetRemoved", assetIndex });
-  ledger.putAsset(group, { ...asset, removed: true });
+  ledger.journal.record(group, { kind: "assetRemoved", assetIndex });
+  ledger.tenants.putAsset(group, { ...asset, removed: true });
   return enabled;
 }
 
@@ -166,8 +167,8 @@ function changeAsset(
 }
 
 /** Throws `validation_failed` when the application has as many assets of its own as it may. */
-function requireFew(ledger: Ledger, applicationIndex: number): void {
-  if (ledger.assetsOf.numbers(applicationIndex).length >= MAX_OWN_ASSETS)
+function requireFew(ledger: TenantLedger, applicationIndex: number): void {
+  if (ledger.tenants.assetsOf.numbers(applicationIndex).length >= MAX_OWN_ASSETS)
     throw new MintmarkError(
       "validation_failed",
       `An application has at most ${MAX_OWN_ASSETS} assets of its own.`,
@@ -186,14 +187,18 @@ interface GivenAsset extends GivenFacts {
   readonly assetType: Hash;
 }
 
-function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
+function newAsset(ledger: TenantLedger, asset: NewAsset): GivenAsset {
   if (!STANDARDS.includes(asset.standard))
     throw argumentError("standard", `must be one of ${STANDARDS.join(", ")}`);
   const assetId = asset.assetId === undefined ? uuidv7() : requireUuid("assetId", asset.assetId);
   const decimals = asset.decimals ?? 0;
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255)
     throw argumentError("decimals", "must be a whole number from 0 to 255");
-  const { chainId = ledger.settlement.chainId, blobScheme = "mintmark", rawBlobs = false } = asset;
+  const {
+    chainId = ledger.services.settlement.chainId,
+    blobScheme = "mintmark",
+    rawBlobs = false,
+  } = asset;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   if (!BLOB_SCHEMES.includes(blobScheme))
     throw argumentError("blobScheme", `must be one of ${BLOB_SCHEMES.join(", ")}`);
@@ -232,11 +237,14 @@ function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
  *
  * @param changed - the asset that the entry replaces
  */
-function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): void {
-  if (changed === undefined && ledger.assets.named(entry.assetId, "latest")?.removed === false)
+function requireUnknown(ledger: TenantLedger, entry: GivenAsset, changed?: number): void {
+  if (
+    changed === undefined &&
+    ledger.tenants.assets.named(entry.assetId, "latest")?.removed === false
+  )
     throw new MintmarkError("asset_exists", "An asset with this id exists.");
   const { chainId, contractAddress } = entry;
-  const known = ledger.assetsByContract.numbers(`${chainId} ${contractAddress}`);
+  const known = ledger.tenants.assetsByContract.numbers(`${chainId} ${contractAddress}`);
   if (known.some((assetIndex) => assetIndex !== changed)) throw new MintmarkError("asset_exists");
 }
 
@@ -278,7 +286,7 @@ export async function setMintingFault(
 }
 
 function putEnabled(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   {
     applicationIndex,
@@ -287,7 +295,7 @@ function putEnabled(
   }: { applicationIndex: number; assetIndex: number; assetId: Uuid },
   enabled: boolean,
 ): void {
-  const { time } = ledger.record(group, {
+  const { time } = ledger.journal.record(group, {
     kind: "assetEnabled",
     applicationIndex,
     assetIndex,
@@ -297,7 +305,7 @@ function putEnabled(
     type: enabled ? "asset.enabled" : "asset.disabled",
     assetId,
   });
-  ledger.enablements.put(group, enablementId(applicationIndex, assetIndex), enabled);
+  ledger.tenants.enablements.put(group, enablementId(applicationIndex, assetIndex), enabled);
   const key = keyOf.enablement(applicationIndex, assetIndex);
   if (enabled) group.put(key, Buffer.from([1]));
   else group.remove(key);
@@ -377,7 +385,7 @@ export function assetsOf(context: EngineContext): Assets {
         const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
         const { assetIndex, whitelisted, assetId: known } = asset;
         const id = enablementId(applicationIndex, assetIndex);
-        if ((ledger.enablements.latest.get(id) ?? false) === enabled) return;
+        if ((ledger.tenants.enablements.latest.get(id) ?? false) === enabled) return;
         if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
         putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
       }, wait);
@@ -398,13 +406,13 @@ export function assetsOf(context: EngineContext): Assets {
     get,
     list: (applicationId, filter = {}) =>
       listOf(context, "assets", applicationId, filter, (start, ledger) => {
-        const { applicationIndex } = ledger.application(applicationId);
+        const { applicationIndex } = ledger.tenants.application(applicationId);
         const view = (record: AssetRecord) => {
           const asset = record.removed ? null : assetView(ledger, record, applicationIndex);
           return asset !== null && assetMatches(asset, filter) ? asset : null;
         };
-        const numbers = visibleNumbers(ledger, applicationIndex);
-        return tablePage(ledger.assets.durable, start, view, "asc", numbers);
+        const numbers = visibleNumbers(ledger.tenants, applicationIndex);
+        return tablePage(ledger.tenants.assets.durable, start, view, "asc", numbers);
       }),
   };
 }
@@ -412,7 +420,7 @@ export function assetsOf(context: EngineContext): Assets {
 /** Every known asset, as shown to the operator: `enabled` is false. */
 export function allAssets(context: EngineContext, page: PageOptions): List<Asset> {
   return listOf(context, "all assets", "", page, (start, ledger) =>
-    tablePage(ledger.assets.durable, start, (asset) =>
+    tablePage(ledger.tenants.assets.durable, start, (asset) =>
       asset.removed ? null : assetView(ledger, asset, null),
     ),
   );

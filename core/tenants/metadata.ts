@@ -1,7 +1,7 @@
 import type { WaitOptions } from "../abort.ts";
 import { argumentError, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { TenantLedger } from "../ledger/ledger.ts";
 import type { Uuid } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
@@ -29,13 +29,17 @@ export function metadataAt(record: Buffer | undefined): MetadataRecord | null {
 
 /** Writes the metadata of tokens that are not frozen, as one journal entry. */
 export function putMetadata(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   { assetId }: Pick<AssetRecord, "assetId">,
   tokens: readonly { readonly tokenId: bigint; readonly metadata: string }[],
 ): void {
   if (tokens.length === 0) return;
-  const { time: updatedAt } = ledger.record(group, { kind: "metadataSet", assetId, tokens });
+  const { time: updatedAt } = ledger.journal.record(group, {
+    kind: "metadataSet",
+    assetId,
+    tokens,
+  });
   for (const { tokenId, metadata } of tokens)
     group.stage(
       keyOf.metadata(assetId, tokenId),
@@ -45,7 +49,7 @@ export function putMetadata(
 
 /** Why the application can set no token's metadata of an asset; null when it can. */
 export function metadataFault(
-  ledger: Ledger,
+  ledger: TenantLedger,
   asset: AssetRecord,
   applicationIndex: number,
 ): Pick<Issue, "code" | "detail"> | null {
@@ -53,7 +57,7 @@ export function metadataFault(
     return { code: "validation_failed", detail: "an ERC-20 asset has no tokens by id" };
   if (asset.applicationIndex !== applicationIndex)
     return { code: "asset_shared", detail: "the asset is not reserved for this application" };
-  if (ledger.collections.latest.get(asset.assetId)?.frozen === true)
+  if (ledger.tenants.collections.latest.get(asset.assetId)?.frozen === true)
     return {
       code: "metadata_frozen",
       detail: "the metadata of all tokens of this asset is frozen",
@@ -182,9 +186,9 @@ async function freezeTokens(
     refuse(missing);
     const open = unique.filter((_, i) => records[i]?.frozen === false);
     if (open.length === 0) return;
-    if (ledger.collections.latest.get(assetId)?.placeholder)
+    if (ledger.tenants.collections.latest.get(assetId)?.placeholder)
       throw new MintmarkError("metadata_hidden");
-    ledger.record(group, { kind: "metadataFrozen", assetId, tokenIds: open });
+    ledger.journal.record(group, { kind: "metadataFrozen", assetId, tokenIds: open });
     for (const [i, tokenId] of unique.entries()) {
       const record = records[i];
       if (!record || record.frozen) continue;
@@ -215,7 +219,7 @@ async function changeCollection(
   return context.change((ledger, group) => {
     const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
     if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
-    const known = ledger.collections.latest.get(asset.assetId) ?? emptyCollection(asset);
+    const known = ledger.tenants.collections.latest.get(asset.assetId) ?? emptyCollection(asset);
     const changed = { ...known, ...changes };
     if (known.frozen && changed.placeholder !== null && changed.placeholder !== known.placeholder)
       throw new MintmarkError(
@@ -226,8 +230,11 @@ async function changeCollection(
     if (names.every((name) => known[name] === changed[name])) return collectionView(known);
     const { contractMetadata, placeholder, frozen } = changed;
     const facts = { assetId: asset.assetId, contractMetadata, placeholder, frozen };
-    const { time: updatedAt } = ledger.record(group, { kind: "collectionChanged", ...facts });
-    ledger.collections.set(group, { ...facts, updatedAt });
+    const { time: updatedAt } = ledger.journal.record(group, {
+      kind: "collectionChanged",
+      ...facts,
+    });
+    ledger.tenants.collections.set(group, { ...facts, updatedAt });
     return collectionView({ ...facts, updatedAt });
   }, wait);
 }
@@ -284,7 +291,7 @@ export function metadataOf(context: EngineContext): Metadata {
     const asset = publicAsset(assetId);
     const tokenId = typeof token === "bigint" ? token : idInAddress(asset, token);
     const { placeholder = null, frozen = false } =
-      context.ledger.collections.durable.get(asset.assetId) ?? {};
+      context.ledger.tenants.collections.durable.get(asset.assetId) ?? {};
     const record = await stored(asset.assetId, tokenId);
     // A frozen token was shown as final, so a later placeholder cannot hide it.
     if (placeholder !== null && asset.standard !== "erc20" && !record?.frozen)
@@ -294,7 +301,9 @@ export function metadataOf(context: EngineContext): Metadata {
   };
   const servedContract: Metadata["servedContract"] = async (assetId) => {
     const { assetId: id, name, symbol } = publicAsset(assetId);
-    const own = parsed(context.ledger.collections.durable.get(id)?.contractMetadata ?? null);
+    const own = parsed(
+      context.ledger.tenants.collections.durable.get(id)?.contractMetadata ?? null,
+    );
     return { json: JSON.stringify({ name, symbol, ...own }), final: false };
   };
   return {
@@ -315,7 +324,7 @@ export function metadataOf(context: EngineContext): Metadata {
       const record = await stored(asset.assetId, tokenId);
       if (record === null) throw new MintmarkError("metadata_not_found");
       const { placeholder = null, frozen = false } =
-        ledger.collections.durable.get(asset.assetId) ?? {};
+        ledger.tenants.collections.durable.get(asset.assetId) ?? {};
       const metadata = parsed(record.metadata) ?? {};
       const hidden = placeholder !== null && !record.frozen;
       return {
@@ -331,7 +340,7 @@ export function metadataOf(context: EngineContext): Metadata {
     async getCollection(applicationId, assetId) {
       const { asset } = visibleAsset(context.ledger, applicationId, assetId, "durable");
       return collectionView(
-        context.ledger.collections.durable.get(asset.assetId) ?? emptyCollection(asset),
+        context.ledger.tenants.collections.durable.get(asset.assetId) ?? emptyCollection(asset),
       );
     },
     changeCollection: (applicationId, assetId, { contractMetadata, placeholder }, wait) =>
@@ -340,7 +349,7 @@ export function metadataOf(context: EngineContext): Metadata {
       changeCollection(context, [applicationId, assetId], { frozen: true }, wait),
     served,
     async servedVault({ chainId, assetType, blob }) {
-      const of = context.ledger.assetsByType
+      const of = context.ledger.tenants.assetsByType
         .records(`${chainId} ${assetType}`, "durable")
         .find(({ removed }) => !removed);
       if (of === undefined) throw new MintmarkError("asset_not_found");

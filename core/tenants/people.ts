@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { argumentError, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Actor, Ledger } from "../ledger/ledger.ts";
+import type { Actor, TenantLedger } from "../ledger/ledger.ts";
 import {
   type List,
   listOf,
@@ -44,11 +44,11 @@ export function peopleOf(context: EngineContext): People {
   const change = <T>(
     personId: Uuid,
     wait: WaitOptions | undefined,
-    work: (ledger: Ledger, group: Group, person: PersonRecord) => T,
+    work: (ledger: TenantLedger, group: Group, person: PersonRecord) => T,
     isOwn = false,
   ): Promise<T> =>
     context.change((ledger, group) => {
-      const person = ledger.people.named(personId, "latest");
+      const person = ledger.tenants.people.named(personId, "latest");
       if (person === undefined || person.removedAt !== null)
         throw new MintmarkError("person_not_found");
       requireManager(
@@ -70,18 +70,18 @@ export function peopleOf(context: EngineContext): People {
       };
       return context.change((ledger, group) => {
         const application =
-          applicationId === null ? null : ledger.application(applicationId, "latest");
+          applicationId === null ? null : ledger.tenants.application(applicationId, "latest");
         const applicationIndex = application?.applicationIndex ?? null;
         requireManager(ledger, context.actor, applicationIndex);
-        if (ledger.people.named(facts.personId, "latest"))
+        if (ledger.tenants.people.named(facts.personId, "latest"))
           throw argumentError("personId", "is taken");
-        const team = ledger.teamOf.records(applicationIndex, "latest");
+        const team = ledger.tenants.teamOf.records(applicationIndex, "latest");
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, facts.address);
         const keyIndex = giveKey(ledger, group, applicationIndex, facts);
-        const personIndex = ledger.people.latest.size;
+        const personIndex = ledger.tenants.people.latest.size;
         const invited = { personIndex, applicationIndex, keyIndex, ...facts };
-        const { time } = ledger.record(group, { kind: "personInvited", ...invited });
+        const { time } = ledger.journal.record(group, { kind: "personInvited", ...invited });
         const fresh = {
           link: null,
           signIns: [],
@@ -97,10 +97,12 @@ export function peopleOf(context: EngineContext): People {
     list: (applicationId, page = {}) =>
       listOf(context, "people", applicationId ?? "operator", page, (start, ledger) => {
         const index =
-          applicationId === null ? null : ledger.application(applicationId).applicationIndex;
+          applicationId === null
+            ? null
+            : ledger.tenants.application(applicationId).applicationIndex;
         const view = (record: PersonRecord) => personView(ledger, record);
-        const numbers = ledger.peopleOf.numbers(index);
-        return tablePage(ledger.people.durable, start, view, page.order, numbers);
+        const numbers = ledger.tenants.peopleOf.numbers(index);
+        return tablePage(ledger.tenants.people.durable, start, view, page.order, numbers);
       }),
     changeRole: (personId, role, wait) =>
       change(personId, wait, (ledger, group, person) => {
@@ -110,13 +112,13 @@ export function peopleOf(context: EngineContext): People {
         // A new key, because work under way keeps the rights of the key that it began with.
         takeKey(ledger, group, person);
         const keyIndex = giveKey(ledger, group, applicationIndex, { ...person, role });
-        ledger.record(group, { kind: "personChanged", personIndex, role, keyIndex });
+        ledger.journal.record(group, { kind: "personChanged", personIndex, role, keyIndex });
         return putView(ledger, group, { ...person, role, keyIndex });
       }),
     remove: (personId, wait) =>
       change(personId, wait, (ledger, group, person) => {
         takeKey(ledger, group, person);
-        const { time } = ledger.record(group, {
+        const { time } = ledger.journal.record(group, {
           kind: "personRemoved",
           personIndex: person.personIndex,
         });
@@ -126,11 +128,11 @@ export function peopleOf(context: EngineContext): People {
     link: (personId, wait) => change(personId, wait, giveLink),
     setAddress: async (personId, address, wait) => {
       const wallet = requireAddress("address", address);
-      const set = (ledger: Ledger, group: Group, person: PersonRecord): Person => {
+      const set = (ledger: TenantLedger, group: Group, person: PersonRecord): Person => {
         const { personIndex, applicationIndex } = person;
         if (person.address === wallet) return personView(ledger, person);
-        requireOwnWallet(ledger.teamOf.records(applicationIndex, "latest"), wallet);
-        ledger.record(group, { kind: "personAddressed", personIndex, address: wallet });
+        requireOwnWallet(ledger.tenants.teamOf.records(applicationIndex, "latest"), wallet);
+        ledger.journal.record(group, { kind: "personAddressed", personIndex, address: wallet });
         return putView(ledger, group, { ...person, address: wallet });
       };
       return change(personId, wait, set, true);
@@ -144,8 +146,10 @@ export function peopleOf(context: EngineContext): People {
         page,
         async ({ after, limit }, ledger) => {
           const log =
-            applicationId === null ? 0 : ledger.application(applicationId).applicationIndex + 1;
-          const count = ledger.auditCounts.durable.get(log)?.count ?? 0;
+            applicationId === null
+              ? 0
+              : ledger.tenants.application(applicationId).applicationIndex + 1;
+          const count = ledger.tenants.auditCounts.durable.get(log)?.count ?? 0;
           // A position is the number of an entry in its log.
           const newest = Math.min(after ?? count, count) - 1;
           const numbers = Array.from({ length: Math.min(limit, newest + 1) }, (_, i) => newest - i);
@@ -178,13 +182,13 @@ function requireRole(isOperators: boolean, role: Role): Role {
  * application.
  */
 function requireManager(
-  ledger: Ledger,
+  ledger: TenantLedger,
   actor: Actor | null,
   applicationIndex: number | null,
   self?: number,
 ): void {
   if (actor === null || actor.personIndex === null || actor.personIndex === self) return;
-  const by = usable(ledger, ledger.people.latest.get(actor.personIndex));
+  const by = usable(ledger, ledger.tenants.people.latest.get(actor.personIndex));
   if (by.role === "operator") return;
   requireRight(by.role, "people");
   if (by.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
@@ -198,7 +202,7 @@ function requireOwnWallet(team: readonly PersonRecord[], address: Address | null
 
 /** Issues the key under which a person's own mints are recorded; null for the operator's people. */
 function giveKey(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   applicationIndex: number | null,
   { role, name }: Pick<PersonRecord, "role" | "name">,
@@ -215,23 +219,23 @@ function giveKey(
     .keyIndex;
 }
 
-function takeKey(ledger: Ledger, group: Group, { keyIndex }: PersonRecord): void {
-  const key = keyIndex === null ? undefined : ledger.keys.latest.get(keyIndex);
+function takeKey(ledger: TenantLedger, group: Group, { keyIndex }: PersonRecord): void {
+  const key = keyIndex === null ? undefined : ledger.tenants.keys.latest.get(keyIndex);
   if (key !== undefined) putRevoked(ledger, group, key);
 }
 
-function giveLink(ledger: Ledger, group: Group, person: PersonRecord): Invitation {
+function giveLink(ledger: TenantLedger, group: Group, person: PersonRecord): Invitation {
   const secret = randomBytes(32).toString("hex");
-  const link = { linkHash: hashText(secret), expiresAt: ledger.now() + LINK_MS };
-  ledger.record(group, { kind: "personLinked", personIndex: person.personIndex, ...link });
+  const link = { linkHash: hashText(secret), expiresAt: ledger.journal.now() + LINK_MS };
+  ledger.journal.record(group, { kind: "personLinked", personIndex: person.personIndex, ...link });
   return {
     person: putView(ledger, group, { ...person, link }),
     link: secretOf(person.personId, secret),
   };
 }
 
-function putView(ledger: Ledger, group: Group, record: PersonRecord): Person {
-  ledger.people.set(group, record);
+function putView(ledger: TenantLedger, group: Group, record: PersonRecord): Person {
+  ledger.tenants.people.set(group, record);
   return personView(ledger, record);
 }
 
@@ -313,12 +317,13 @@ export interface AuditEntry {
   readonly detail: string | null;
 }
 
-async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
+async function readAct(ledger: TenantLedger, sequence: number): Promise<AuditEntry> {
   const { entry: act } = await readEntry(ledger.store, sequence);
   if (act.kind !== "acted")
     throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no act.`);
   const { entry, time } = await readChange(ledger, sequence, act.count);
-  const person = act.personIndex === null ? undefined : ledger.people.durable.get(act.personIndex);
+  const person =
+    act.personIndex === null ? undefined : ledger.tenants.people.durable.get(act.personIndex);
   return {
     sequence: sequence - 1,
     time,
@@ -331,9 +336,9 @@ async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
 }
 
 /** The tokens that a mint made, such as `12.5 PTS` or `Swords #17, and 2 more`. */
-function mintText(ledger: Ledger, { mints: [first, ...others] }: MintEntry): string | null {
+function mintText(ledger: TenantLedger, { mints: [first, ...others] }: MintEntry): string | null {
   if (first === undefined) return null;
-  const { standard, blobScheme, name, symbol, ...units } = ledger.assetAt(first.assetIndex);
+  const { standard, blobScheme, name, symbol, ...units } = ledger.tenants.assetAt(first.assetIndex);
   const token =
     first.blob === "0x" ? symbol : `${name} #${tokenIdOf(standard, blobScheme, first.blob)}`;
   const text = standard === "erc721" ? token : `${decimalAmount(first.amount, units)} ${token}`;
@@ -347,7 +352,7 @@ function mintText(ledger: Ledger, { mints: [first, ...others] }: MintEntry): str
 const FOLLOWING: ReadonlySet<string> = new Set(["personLinked", "metadataSet"]);
 
 /** The entry that names a change of several: the last one that is more than a follower. */
-async function readChange(ledger: Ledger, sequence: number, count: number) {
+async function readChange(ledger: TenantLedger, sequence: number, count: number) {
   const last = await readEntry(ledger.store, sequence - 1);
   let named = last;
   for (let i = 2; FOLLOWING.has(named.entry.kind) && i <= count; i++)
@@ -365,7 +370,7 @@ function countOf(entry: Entry | MintEntry, count: number): number {
 
 type Subject = Pick<AuditEntry, "subject" | "detail">;
 
-function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
+function subjectOf(ledger: TenantLedger, entry: Entry | MintEntry): Subject {
   const named = (subject: string | undefined, detail: string | null = null) => ({
     subject: subject ?? null,
     detail,
@@ -374,21 +379,21 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   if (entry.kind === "claimsCreated") return named(entry.claims[0]?.link);
   if (entry.kind === "claimCancelled") return named(entry.link);
   if ("personIndex" in entry && entry.personIndex !== null) {
-    const person = ledger.people.durable.get(entry.personIndex);
+    const person = ledger.tenants.people.durable.get(entry.personIndex);
     const role = "role" in entry ? `: ${entry.role}` : "";
     return named(person?.personId, `${person?.name ?? ""}${role}`);
   }
   if ("webhookIndex" in entry) {
-    const webhook = ledger.webhooks.durable.get(entry.webhookIndex);
+    const webhook = ledger.tenants.webhooks.durable.get(entry.webhookIndex);
     // Some receivers put a secret into the path.
     return named(webhook?.webhookId, webhook && new URL(webhook.url).origin);
   }
   if ("keyIndex" in entry && entry.keyIndex !== null) {
-    const key = ledger.keys.durable.get(entry.keyIndex);
+    const key = ledger.tenants.keys.durable.get(entry.keyIndex);
     return named(key?.keyId, key?.name);
   }
   if ("assetIndex" in entry || "assetId" in entry) {
-    const { assets } = ledger;
+    const { assets } = ledger.tenants;
     const asset =
       "assetIndex" in entry ? assets.durable.get(entry.assetIndex) : assets.named(entry.assetId);
     return named(asset?.assetId, asset?.name);
@@ -396,7 +401,7 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   if ("userId" in entry) return named(entry.userId, entry.reference);
   if ("withdrawalId" in entry) return named(entry.withdrawalId);
   if ("applicationIndex" in entry && entry.applicationIndex !== null) {
-    const application = ledger.applications.durable.get(entry.applicationIndex);
+    const application = ledger.tenants.applications.durable.get(entry.applicationIndex);
     return named(application?.applicationId, application?.name);
   }
   return named(undefined);

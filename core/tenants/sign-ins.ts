@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Actor, Ledger } from "../ledger/ledger.ts";
+import type { Actor, TenantLedger } from "../ledger/ledger.ts";
 import type { Address, Principal, Role, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { MAX_SIGN_INS, type PersonRecord } from "../store/records.ts";
@@ -21,7 +21,7 @@ const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
 export function signInsOf(context: EngineContext): SignIns {
   /** The person who changes its own sign-ins. */
   const actingAs = (personIndex: number) => {
-    const { applicationIndex = null } = context.ledger.people.latest.get(personIndex) ?? {};
+    const { applicationIndex = null } = context.ledger.tenants.people.latest.get(personIndex) ?? {};
     return context.actingAs({ personIndex, applicationIndex, require: () => {} });
   };
   return {
@@ -34,19 +34,22 @@ export function signInsOf(context: EngineContext): SignIns {
       const opened = await actingAs(personIndex).change((_, group) => {
         // The link may have been used, and the person removed, since it was found.
         const again = "link" in proof ? byLink(ledger, proof.link) : personIndex;
-        const person = usable(ledger, ledger.people.latest.get(again));
-        const expiresAt = ledger.now() + SIGN_IN_MS;
+        const person = usable(ledger, ledger.tenants.people.latest.get(again));
+        const expiresAt = ledger.journal.now() + SIGN_IN_MS;
         const signIn = { personIndex, tokenHash, byLink: "link" in proof, expiresAt };
-        const { time: openedAt } = ledger.record(group, { kind: "personSignedIn", ...signIn });
+        const { time: openedAt } = ledger.journal.record(group, {
+          kind: "personSignedIn",
+          ...signIn,
+        });
         const signIns = [...person.signIns, { tokenHash, openedAt, expiresAt }].slice(
           -MAX_SIGN_INS,
         );
         const link = "link" in proof ? null : person.link;
         const signedIn = { ...person, signIns, link, signedInAt: openedAt };
-        ledger.people.set(group, signedIn);
+        ledger.tenants.people.set(group, signedIn);
         return signInView(ledger, signedIn, expiresAt);
       }, wait);
-      const { durable: people } = ledger.people;
+      const { durable: people } = ledger.tenants.people;
       const others = found
         .slice(1)
         .map((index) => personView(ledger, people.get(index) as PersonRecord));
@@ -62,22 +65,23 @@ export function signInsOf(context: EngineContext): SignIns {
       const { person: found, tokenHash } = findSignIn(ledger, token);
       const { personIndex } = found;
       await actingAs(personIndex).change((_, group) => {
-        const person = ledger.people.latest.get(personIndex);
+        const person = ledger.tenants.people.latest.get(personIndex);
         const signIns = person?.signIns.filter((each) => each.tokenHash !== tokenHash) ?? [];
         if (person === undefined || signIns.length === person.signIns.length) return;
-        ledger.record(group, { kind: "personSignedOut", personIndex, tokenHash });
+        ledger.journal.record(group, { kind: "personSignedOut", personIndex, tokenHash });
         tellAccess(ledger, group, person);
-        ledger.people.set(group, { ...person, signIns });
+        ledger.tenants.people.set(group, { ...person, signIns });
       }, wait);
     },
     principal: async ({ person: { personId } }, applicationId) => {
       const { ledger } = context;
-      const person = usable(ledger, ledger.people.named(personId));
+      const person = usable(ledger, ledger.tenants.people.named(personId));
       const own =
         person.applicationIndex === null
           ? null
-          : ledger.applications.durable.get(person.applicationIndex);
-      const key = person.keyIndex === null ? undefined : ledger.keys.durable.get(person.keyIndex);
+          : ledger.tenants.applications.durable.get(person.applicationIndex);
+      const key =
+        person.keyIndex === null ? undefined : ledger.tenants.keys.durable.get(person.keyIndex);
       if (own && key) {
         if (applicationId !== undefined && applicationId !== own.applicationId)
           throw new MintmarkError("role_missing", "You are not a person of this application.");
@@ -88,7 +92,7 @@ export function signInsOf(context: EngineContext): SignIns {
           "role_missing",
           "Name an application: the operator's people belong to none.",
         );
-      const named = ledger.application(applicationId);
+      const named = ledger.tenants.application(applicationId);
       return { applicationId: named.applicationId, keyId: personId, scopes: SCOPES_OF.operator };
     },
   };
@@ -98,12 +102,18 @@ export function signInsOf(context: EngineContext): SignIns {
  * A signed-in person as the actor of changes. Throws `role_missing`, `credentials_invalid`,
  * `application_not_found`.
  */
-export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicationId?: Uuid): Actor {
-  const personIndex = ledger.people.named(signIn.person.personId, "latest")?.personIndex ?? -1;
+export function actorOf(
+  ledger: TenantLedger,
+  signIn: SignIn,
+  right: Right,
+  applicationId?: Uuid,
+): Actor {
+  const personIndex =
+    ledger.tenants.people.named(signIn.person.personId, "latest")?.personIndex ?? -1;
   const named =
-    applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
+    applicationId === undefined ? null : ledger.tenants.application(applicationId).applicationIndex;
   const require = (): PersonRecord => {
-    const person = usable(ledger, ledger.people.latest.get(personIndex));
+    const person = usable(ledger, ledger.tenants.people.latest.get(personIndex));
     requireRight(person.role, right);
     if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named)
       throw new MintmarkError("role_missing", "You are not a person of this application.");
@@ -114,11 +124,17 @@ export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicatio
 }
 
 /** Ends open streams of ended sign-ins, when that is durable. */
-export function tellAccess(ledger: Ledger, group: Group, { applicationIndex }: PersonRecord): void {
+export function tellAccess(
+  ledger: TenantLedger,
+  group: Group,
+  { applicationIndex }: PersonRecord,
+): void {
   const application =
-    applicationIndex === null ? undefined : ledger.applications.latest.get(applicationIndex);
+    applicationIndex === null
+      ? undefined
+      : ledger.tenants.applications.latest.get(applicationIndex);
   group.onDurable(() =>
-    ledger.emit("access", { applicationId: application?.applicationId ?? null }),
+    ledger.services.emit("access", { applicationId: application?.applicationId ?? null }),
   );
 }
 
@@ -127,10 +143,13 @@ export function secretOf(personId: Uuid, secret: string): string {
 }
 
 /** The person and the random part of a secret. */
-function readSecret(ledger: Ledger, secret: string): readonly [PersonRecord | undefined, string] {
+function readSecret(
+  ledger: TenantLedger,
+  secret: string,
+): readonly [PersonRecord | undefined, string] {
   const [, id = "", random = ""] = (typeof secret === "string" && SECRET.exec(secret)) || [];
   const personId = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-  return [ledger.people.named(personId), random];
+  return [ledger.tenants.people.named(personId), random];
 }
 
 /** Says how to make a new link. A used link still names its person. */
@@ -144,15 +163,16 @@ function newLink(person: PersonRecord | undefined): string {
  * The person whose link this is. Throws `credentials_invalid`, also for a used one, or
  * `credentials_expired`.
  */
-function byLink(ledger: Ledger, link: string): number {
+function byLink(ledger: TenantLedger, link: string): number {
   const [found, random] = readSecret(ledger, link);
-  const person = found === undefined ? undefined : ledger.people.latest.get(found.personIndex);
+  const person =
+    found === undefined ? undefined : ledger.tenants.people.latest.get(found.personIndex);
   if (!isSecret(random, person?.link?.linkHash) || !person?.link)
     throw new MintmarkError(
       "credentials_invalid",
       `This link was used, replaced or mistyped. ${newLink(person)}`,
     );
-  if (person.link.expiresAt <= ledger.journalClock.present())
+  if (person.link.expiresAt <= ledger.journal.clock.present())
     throw new MintmarkError("credentials_expired", `This link has expired. ${newLink(person)}`);
   return person.personIndex;
 }
@@ -162,10 +182,15 @@ function byLink(ledger: Ledger, link: string): number {
  * address, so an invitation must not lead its owner away from the team that it knows. Throws
  * `credentials_invalid` for none, `application_suspended` where all are of suspended applications.
  */
-function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): readonly number[] {
+function byAddress(
+  ledger: TenantLedger,
+  { address, applicationId }: WalletProof,
+): readonly number[] {
   const wallet = requireAddress("address", address);
-  const named = applicationId ? ledger.application(applicationId).applicationIndex : applicationId;
-  const people = ledger.peopleByWallet
+  const named = applicationId
+    ? ledger.tenants.application(applicationId).applicationIndex
+    : applicationId;
+  const people = ledger.tenants.peopleByWallet
     .records(wallet, "durable")
     .filter(
       (person) =>
@@ -184,14 +209,14 @@ function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): rea
     .map(({ personIndex }) => personIndex);
 }
 
-function findSignIn(ledger: Ledger, token: string) {
+function findSignIn(ledger: TenantLedger, token: string) {
   const [person, random] = readSecret(ledger, token);
   const signIn = (person?.signIns ?? []).find(({ tokenHash }) => isSecret(random, tokenHash));
   if (person === undefined || signIn === undefined) {
     isSecret(random, undefined);
     throw new MintmarkError("credentials_invalid", "You are signed out. Sign in again.");
   }
-  if (signIn.expiresAt <= ledger.journalClock.present())
+  if (signIn.expiresAt <= ledger.journal.clock.present())
     throw new MintmarkError("credentials_expired", "Your sign-in has expired. Sign in again.");
   return { person: usable(ledger, person), ...signIn };
 }
@@ -200,21 +225,21 @@ function findSignIn(ledger: Ledger, token: string) {
  * Throws `credentials_invalid` for a removed person, `application_suspended` for one of a suspended
  * application.
  */
-export function usable(ledger: Ledger, person: PersonRecord | undefined): PersonRecord {
+export function usable(ledger: TenantLedger, person: PersonRecord | undefined): PersonRecord {
   if (person === undefined || person.removedAt !== null)
     throw new MintmarkError("credentials_invalid", "You are no longer a person.");
   if (isSuspended(ledger, person)) throw new MintmarkError("application_suspended");
   return person;
 }
 
-function isSuspended(ledger: Ledger, { applicationIndex }: PersonRecord): boolean {
+function isSuspended(ledger: TenantLedger, { applicationIndex }: PersonRecord): boolean {
   return (
     applicationIndex !== null &&
-    ledger.applications.latest.get(applicationIndex)?.suspended === true
+    ledger.tenants.applications.latest.get(applicationIndex)?.suspended === true
   );
 }
 
-export function personView(ledger: Ledger, record: PersonRecord): Person {
+export function personView(ledger: TenantLedger, record: PersonRecord): Person {
   const {
     personId,
     applicationIndex,
@@ -227,8 +252,8 @@ export function personView(ledger: Ledger, record: PersonRecord): Person {
     removedAt,
   } = record;
   const application =
-    applicationIndex === null ? null : ledger.applications.latest.get(applicationIndex);
-  const key = keyIndex === null ? null : ledger.keys.latest.get(keyIndex);
+    applicationIndex === null ? null : ledger.tenants.applications.latest.get(applicationIndex);
+  const key = keyIndex === null ? null : ledger.tenants.keys.latest.get(keyIndex);
   const applicationId = application?.applicationId ?? null;
   const applicationName = application?.name ?? null;
   const linkExpiresAt = record.link?.expiresAt ?? null;
@@ -245,7 +270,7 @@ export function personView(ledger: Ledger, record: PersonRecord): Person {
   };
 }
 
-function signInView(ledger: Ledger, record: PersonRecord, expiresAt: number): SignIn {
+function signInView(ledger: TenantLedger, record: PersonRecord, expiresAt: number): SignIn {
   return { person: personView(ledger, record), rights: rightsOf(record.role), expiresAt };
 }
 

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { argumentError, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { TenantLedger } from "../ledger/ledger.ts";
 import {
   type List,
   listOf,
@@ -48,16 +48,16 @@ export function isOwner(recipient: Uuid | Address): recipient is Address {
  * user.
  */
 export function putUser(
-  ledger: Ledger,
+  ledger: TenantLedger,
   group: Group,
   applicationIndex: number,
   { userId, ownerAddress, reference }: Omit<User, "createdAt">,
   isFirst: boolean,
 ): UserFacts {
-  const userIndex = ledger.head.latest.userCount;
+  const userIndex = ledger.journal.head.latest.userCount;
   const facts = { applicationIndex, userIndex, userId, ownerAddress, reference };
-  const { time: createdAt } = ledger.record(group, { kind: "userCreated", ...facts });
-  ledger.head.latest = { ...ledger.head.latest, userCount: userIndex + 1 };
+  const { time: createdAt } = ledger.journal.record(group, { kind: "userCreated", ...facts });
+  ledger.journal.head.latest = { ...ledger.journal.head.latest, userCount: userIndex + 1 };
   group.stage(
     keyOf.userId(applicationIndex, userId),
     encodeRecord(userIdRecord, { userIndex, ownerAddress }),
@@ -70,8 +70,8 @@ export function putUser(
   if (reference !== null)
     group.put(keyOf.userReference(applicationIndex, reference, userIndex), Buffer.from([1]));
   const user = { userIndex, userId, ownerAddress };
-  ledger.users.remember(applicationIndex, userId, user);
-  if (isFirst) ledger.users.remember(applicationIndex, ownerAddress, user);
+  ledger.tenants.users.remember(applicationIndex, userId, user);
+  if (isFirst) ledger.tenants.users.remember(applicationIndex, ownerAddress, user);
   return user;
 }
 
@@ -102,7 +102,7 @@ async function findOrCreate(
   refuse: (positions: readonly number[]) => never,
   signal?: AbortSignal,
 ): Promise<User[]> {
-  const { applicationIndex } = ledger.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId);
   const keysOf = ({ userId, ownerAddress }: AskedUser) => [
     keyOf.owner(ownerAddress, applicationIndex),
     ...(userId === null ? [] : [keyOf.userId(applicationIndex, userId)]),
@@ -158,12 +158,12 @@ export async function createUser(
 
 /** A page of the users of an owner, of a reference, or of all. */
 async function userPage(
-  ledger: Ledger,
+  ledger: TenantLedger,
   applicationId: Uuid,
   { ownerAddress, reference, order }: UserFilter,
   { after, limit }: PageStart,
 ): Promise<PageEntries<User>> {
-  const { applicationIndex } = ledger.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId);
   /** The key of a user in the index; without one, their prefix. */
   const keyAt = (...user: [] | [userIndex: number]): Buffer => {
     if (ownerAddress !== undefined)

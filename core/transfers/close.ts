@@ -41,10 +41,10 @@ interface Ready {
 export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promise<Batch | null> {
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await ledger.writer.alone(async (group) => {
-    ledger.requireOneHistory();
+    ledger.l1.requireOneHistory();
     const ready = await readyLists(ledger, group);
     if (ready.length === 0) return { sealed: null };
-    const isEmpty = ledger.unsealed.open("zk-rollup").vaults.count === 0;
+    const isEmpty = ledger.batches.unsealed.open("zk-rollup").vaults.count === 0;
     const earlier = isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, "zk-rollup"));
     const batch = sealClosed(ledger, group, putBatched(ledger, group, ready));
     return { sealed: Promise.all([batch, earlier]) };
@@ -86,7 +86,7 @@ async function failWaiting(
   const { transferId, applicationIndex, digest, transfers } = list;
   const ids = transfers.map(({ vaultId }) => vaultId);
   const activities = await readActivities(ledger, group, ids);
-  const { time } = ledger.record(group, { kind: "transfersFailed", transferId, failure });
+  const { time } = ledger.journal.record(group, { kind: "transfersFailed", transferId, failure });
   for (const [i, activity] of activities.entries()) {
     // L1's history may hold another transfer of the vault, which this store has adopted.
     if (activity.spentBy !== transferId) continue;
@@ -104,8 +104,8 @@ async function failWaiting(
  */
 async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const ready: Ready[] = [];
-  const load = new BatchLoad(ledger.limits);
-  const commitAt = BigInt(Math.floor(ledger.journalClock.now() / 1000)) + MIN_LEFT;
+  const load = new BatchLoad(ledger.services.limits);
+  const commitAt = BigInt(Math.floor(ledger.journal.clock.now() / 1000)) + MIN_LEFT;
   let failed = 0;
   for await (const list of waitingLists(ledger, MOST_LISTS)) {
     // All of them can be too late after a long halt of L1. The next rounds fail the others.
@@ -133,7 +133,11 @@ function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): Open
   const { batchNumber, vaults } = batch;
   batch.transfers = lists;
   const transferIds = lists.map(({ transferId }) => transferId);
-  const { time } = ledger.record(group, { kind: "transfersBatched", batchNumber, transferIds });
+  const { time } = ledger.journal.record(group, {
+    kind: "transfersBatched",
+    batchNumber,
+    transferIds,
+  });
   for (const one of ready) putOutputs(ledger, group, batch, one, time);
   for (let first = 0; first < vaults.count; first += CHUNK_VAULTS) {
     const end = Math.min(first + CHUNK_VAULTS, vaults.count);
@@ -184,7 +188,8 @@ function putOutputs(
 /** The balances of all who give or get change. */
 function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): void {
   group.onDurable(() => {
-    for (const user of stored.usersOf(stored.outputsOf(list))) ledger.tokenSums.forget(user);
+    for (const user of stored.usersOf(stored.outputsOf(list)))
+      ledger.readers.tokenSums.forget(user);
   });
 }
 

@@ -79,7 +79,7 @@ function failureOf(
     if (fault === null) continue;
     const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
     const why =
-      runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot)?.failure ??
+      runAt(ledger.batches.voids[mode].latest.get(batchNumber) ?? [], slot)?.failure ??
       TRANSFER_FAULTS[fault];
     return `L1 would not count the transfer of vault ${transfer.vaultId}: ${why}`;
   }
@@ -93,7 +93,7 @@ function failureOf(
 export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
   return transfers.every(({ vaultId }) => {
     const { mode, batchNumber } = placeOf(vaultId);
-    return ledger.batches[mode].latest.get(batchNumber)?.status === "finalized";
+    return ledger.batches.records[mode].latest.get(batchNumber)?.status === "finalized";
   });
 }
 
@@ -147,7 +147,7 @@ export async function judgeSpender(
   const batch =
     list?.batchNumber == null
       ? undefined
-      : ledger.batches["zk-rollup"].latest.get(list.batchNumber);
+      : ledger.batches.records["zk-rollup"].latest.get(list.batchNumber);
   if (list === null || batch?.l1Sequence == null || !batch.transfers) return;
   await judge(ledger, group, batch, [list], time);
 }
@@ -191,7 +191,7 @@ export async function keepPaid(
   if (minted === paid || !hasSlot(ledger, place)) return;
   const { userIndex, assetIndex } = await readVault(ledger, place);
   const activity = await readActivity(ledger, group, minted);
-  if (activity.withdrawn === 0n || ledger.assetAt(assetIndex).standard !== "erc721") return;
+  if (activity.withdrawn === 0n || ledger.tenants.assetAt(assetIndex).standard !== "erc721") return;
   const kept = { ...activity, withdrawn: 0n, updatedAt: time };
   putActivity(ledger, group, { vaultId: minted, userIndex }, kept);
   await judgeSpender(ledger, group, minted, time);
@@ -273,8 +273,8 @@ function faultAt(
   committedAt: bigint,
 ): TransferFault | null {
   const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
-  const { standard, assetType, chainId, transferable } = ledger.assetAt(vault.assetIndex);
-  const isVoid = runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
+  const { standard, assetType, chainId, transferable } = ledger.tenants.assetAt(vault.assetIndex);
+  const isVoid = runAt(ledger.batches.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
   const source = {
     vaultId: transfer.vaultId,
     owner: vault.owner,
@@ -282,7 +282,7 @@ function faultAt(
     withdrawn: activity.withdrawn,
     standard,
     assetType,
-    transferable: transferable === true && chainId === ledger.settlement.chainId,
+    transferable: transferable === true && chainId === ledger.services.settlement.chainId,
     hops: transfer.hops - 1,
   };
   return transferFault(source, { transfer, deadline, committedAt }, powers);
@@ -342,7 +342,7 @@ function outputsIn(ledger: Ledger, group: Group, { batchNumber }: BatchRecord) {
         chunk.vaults[slot % CHUNK_VAULTS] = { ...vault, amount, updatedAt: time };
         const vaultId = packVaultId({ mode: "zk-rollup", batchNumber, slot });
         changed.push(vaultId);
-        group.onDurable(() => ledger.tokenSums.forget(vault.userIndex));
+        group.onDurable(() => ledger.readers.tokenSums.forget(vault.userIndex));
         if (amount < vault.amount) await failWithdrawals(ledger, group, vaultId, LESS, time);
       }
       return changed;

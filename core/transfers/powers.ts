@@ -61,7 +61,7 @@ export async function applyPower(
 ): Promise<number | null> {
   const { blockNumber, logIndex } = event;
   const read: ReadRecord = (key) => group.read(ledger.store, key);
-  const eventKey = keyOf.l1Event(ledger.settlement.chainId, blockNumber, logIndex);
+  const eventKey = keyOf.l1Event(ledger.services.settlement.chainId, blockNumber, logIndex);
   if ((await read(eventKey)) !== undefined) return null;
   const owner = event.owner.toLowerCase() as Address;
   const note = (of: Partial<records.L1EventRecord>) =>
@@ -70,7 +70,7 @@ export async function applyPower(
     const { type: kind, digest } = event;
     const isCancelled = kind === "transfersCancelled";
     const known = await readApproval(read, owner, digest);
-    const { time } = ledger.record(group, { ...event, kind, owner } as Entry);
+    const { time } = ledger.journal.record(group, { ...event, kind, owner } as Entry);
     const approvedIn = isCancelled ? known.blockNumber : blockNumber;
     putApproval(group, owner, digest, { ...known, ...event, blockNumber: approvedIn });
     note({ approval: { owner, digest, isCancelled } });
@@ -80,7 +80,7 @@ export async function applyPower(
   const isRevoked = event.type === "sessionRevoked";
   const kind = isRevoked ? "transferSessionRevoked" : "transferSessionAuthorized";
   const known = (await readSession(read, owner, key)) ?? records.NO_SESSION;
-  const { time } = ledger.record(group, { ...event, kind, owner, key } as Entry);
+  const { time } = ledger.journal.record(group, { ...event, kind, owner, key } as Entry);
   const authorizedIn = isRevoked ? known.blockNumber : blockNumber;
   putSession(group, owner, key, { ...known, ...event, blockNumber: authorizedIn });
   note({ session: { owner, key, isRevoked } });

@@ -94,7 +94,7 @@ async function requireAuthorized(
 ) {
   const { owner } = (asked[0] as Asked).vault;
   const read = (key: Buffer) => ledger.store.get(key);
-  const final = ledger.portals.durable.get(ledger.settlement.chainId)?.finalized ?? -1n;
+  const final = ledger.l1.portals.durable.get(ledger.services.settlement.chainId)?.finalized ?? -1n;
   if (signature === "0x") {
     const { approvedAt, cancelledAt, blockNumber } = await readApproval(read, owner, digest);
     if (cancelledAt !== 0n) throw new MintmarkError("signature_invalid", CANCELLED);
@@ -102,7 +102,7 @@ async function requireAuthorized(
       throw new MintmarkError("signature_invalid", NOT_APPROVED);
     return null;
   }
-  const signer = await ledger.signers.recover(digest, signature);
+  const signer = await ledger.services.signers.recover(digest, signature);
   for (const account of new Set([owner, signer ?? owner]))
     if ((await readApproval(read, account, digest)).cancelledAt !== 0n)
       throw new MintmarkError("signature_invalid", CANCELLED);
@@ -113,7 +113,7 @@ async function requireAuthorized(
   const isCovered = ({ transfer, vault }: Asked) =>
     sessionCovers(
       session,
-      { ...vault, assetType: ledger.assetAt(vault.assetIndex).assetType },
+      { ...vault, assetType: ledger.tenants.assetAt(vault.assetIndex).assetType },
       transfer,
       deadline,
     );
@@ -151,7 +151,7 @@ function taking(
     weight: lists.slotCount(transfers),
     keys() {
       unknown = receivers.filter(
-        (owner) => ledger.users.get(applicationIndex, owner) === undefined,
+        (owner) => ledger.tenants.users.get(applicationIndex, owner) === undefined,
       );
       const spent = transfers.map(({ vaultId }) => keyOf.activity(vaultId));
       return [
@@ -165,7 +165,7 @@ function taking(
       const earlier = group.resolve(digestKey, taken);
       if (earlier !== undefined)
         return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
-      ledger.requirePromising();
+      ledger.l1.requirePromising();
       requireDeadline(ledger, deadline, MIN_VALIDITY);
       const activities = transfers.map(({ vaultId }, i) =>
         decodeActivity(group.resolve(keyOf.activity(vaultId), stored[i])),
@@ -177,7 +177,7 @@ function taking(
           stored[transfers.length + i],
         );
         if (record !== undefined)
-          ledger.users.remember(applicationIndex, owner, recipientOf(owner, record));
+          ledger.tenants.users.remember(applicationIndex, owner, recipientOf(owner, record));
       }
       requireReceivers(ledger, caller, applicationIndex, receivers);
       const list = putRequested(ledger, group, signed, receivers);
@@ -207,7 +207,9 @@ function requireReceivers(
   application: number,
   receivers: readonly Address[],
 ) {
-  const isNew = receivers.some((owner) => ledger.users.get(application, owner) === undefined);
+  const isNew = receivers.some(
+    (owner) => ledger.tenants.users.get(application, owner) === undefined,
+  );
   if (!isNew || !("scopes" in caller) || caller.scopes.includes("users")) return;
   const detail =
     "A receiver has no user yet, and the key does not carry the scope users to create one.";
@@ -226,7 +228,7 @@ function putRequested(
   const users = new Map(
     receivers.map((owner) => [owner, userOf(ledger, group, applicationIndex, owner)]),
   );
-  const application = ledger.applications.change(group, applicationIndex);
+  const application = ledger.tenants.applications.change(group, applicationIndex);
   const firstSequence = application.nextSequence;
   application.nextSequence += lists.slotCount(signed.transfers);
   const transfers = asked.map(
@@ -237,7 +239,7 @@ function putRequested(
   );
   const message = { digest, deadline, signature, sessionKey, transfers };
   const facts = { transferId: uuidv7(), applicationIndex, firstSequence, ...message };
-  const { sequence: journalSequence, time } = ledger.record(group, {
+  const { sequence: journalSequence, time } = ledger.journal.record(group, {
     kind: "transfersRequested",
     ...facts,
   });
@@ -256,7 +258,7 @@ function putRequested(
 }
 
 function userOf(ledger: Ledger, group: Group, application: number, ownerAddress: Address): number {
-  const known = ledger.users.get(application, ownerAddress);
+  const known = ledger.tenants.users.get(application, ownerAddress);
   if (known !== undefined) return known.userIndex;
   return putUser(
     ledger,
@@ -317,8 +319,8 @@ export async function askedList(
     to: receiverOf(transfer, i),
   }));
   requireTransfers({ transfers, deadline });
-  requireCarried(ledger.limits, transfers);
-  const digest = transfersDigest(ledger.settlement, { transfers, deadline });
+  requireCarried(ledger.services.limits, transfers);
+  const digest = transfersDigest(ledger.services.settlement, { transfers, deadline });
   return { transfers, deadline, digest, asked: await askedVaults(ledger, caller, transfers) };
 }
 
@@ -388,11 +390,11 @@ function requireOneTransferable(
   { transfer, place, vault, hops }: Asked,
   activity: ActivityRecord,
 ): void {
-  const { standard, transferable, chainId } = ledger.assetAt(vault.assetIndex);
-  const batch = ledger.batches[place.mode].latest.get(place.batchNumber);
+  const { standard, transferable, chainId } = ledger.tenants.assetAt(vault.assetIndex);
+  const batch = ledger.batches.records[place.mode].latest.get(place.batchNumber);
   const rest = vault.amount - activity.withdrawn;
-  requireNotVoid(ledger.voids, place, "latest");
-  if (transferable !== true || chainId !== ledger.settlement.chainId)
+  requireNotVoid(ledger.batches.voids, place, "latest");
+  if (transferable !== true || chainId !== ledger.services.settlement.chainId)
     throw new MintmarkError("asset_not_transferable");
   if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
   if (batch?.status !== "finalized") throw new MintmarkError("proof_not_ready", NOT_FINAL);

@@ -36,7 +36,7 @@ export function transfersOf(context: EngineContext): Transfers {
     async prepare(caller, preparation) {
       if (!("owner" in caller)) requireScope(caller, "transfer");
       const { ledger } = context;
-      ledger.requirePromising();
+      ledger.l1.requirePromising();
       const { deadline = secondsNow(ledger) + VALID_SECONDS } = preparation;
       const { transfers, digest, asked } = await askedList(ledger, caller, {
         ...preparation,
@@ -60,17 +60,18 @@ export function transfersOf(context: EngineContext): Transfers {
       const known = await readSession((at) => ledger.store.get(at), ...given);
       if (known === null) return null;
       const { blockNumber, ...session } = known;
-      const { finalized = null } = ledger.portals.durable.get(ledger.settlement.chainId) ?? {};
+      const { finalized = null } =
+        ledger.l1.portals.durable.get(ledger.services.settlement.chainId) ?? {};
       const isFinal = session.authorizedAt !== 0n && finalized !== null && blockNumber <= finalized;
       return { ...session, isFinal };
     },
     signedSession({ owner, ...session }, signature, wait) {
       const { ledger } = context;
       const message = { ...session, owner: requireAddress("owner", owner) };
-      const digest = hashTypedData(sessionTypedData(ledger.settlement, message));
-      const { chainId } = ledger.settlement;
+      const digest = hashTypedData(sessionTypedData(ledger.services.settlement, message));
+      const { chainId } = ledger.services.settlement;
       const signed = { chainId, owner: message.owner, digest, signature };
-      return signedForm(ledger, signed, wait?.signal);
+      return signedForm(ledger.services, signed, wait?.signal);
     },
     async get(caller, given) {
       const { ledger } = context;
@@ -129,7 +130,7 @@ async function isListOf(
   { applicationIndex, transfers }: TransferListRecord,
 ): Promise<boolean> {
   if (typeof caller === "string")
-    return ledger.application(caller).applicationIndex === applicationIndex;
+    return ledger.tenants.application(caller).applicationIndex === applicationIndex;
   const [giver] = await readUsers(ledger, applicationIndex, [transfers[0]?.userIndex ?? 0]);
   return giver?.ownerAddress === requireAddress("owner", caller.owner);
 }

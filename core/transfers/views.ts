@@ -37,7 +37,7 @@ export function listTransfers(
 ): List<TransferList> {
   return listOf(context, "transfers", applicationId, filter, async ({ after, limit }, ledger) => {
     const { status, createdAfter, createdBefore } = filter;
-    const { applicationIndex } = ledger.application(applicationId);
+    const { applicationIndex } = ledger.tenants.application(applicationId);
     const index = prefixOf.applicationTransfer(applicationIndex);
     const [part] =
       (await narrow(ledger, applicationId, { type: "transfer", createdAfter, createdBefore })) ??
@@ -99,7 +99,7 @@ export async function transferListView(
   const listed = outputs.map((output) => ({ list, output }));
   const amounts = await lists.amountsOf(ledger, listed);
   const batch =
-    batchNumber === null ? undefined : ledger.batches["zk-rollup"].durable.get(batchNumber);
+    batchNumber === null ? undefined : ledger.batches.records["zk-rollup"].durable.get(batchNumber);
   return {
     transferId,
     status: statusOfList(ledger, list),
@@ -107,7 +107,7 @@ export async function transferListView(
     deadline,
     transfers: outputs.map(({ position, transfer, isChange, holderIndex }) => {
       const place = lists.placeIn(list, position);
-      const asset = ledger.assetAt(transfer.assetIndex);
+      const asset = ledger.tenants.assetAt(transfer.assetIndex);
       const { blob = "0x", owner = zeroAddress } = vaults.get(transfer.vaultId) ?? {};
       const giver = userOf.get(transfer.userIndex);
       return {

@@ -43,7 +43,7 @@ export function putActivity(
   activity: ActivityRecord,
 ): void {
   group.stage(keyOf.activity(vaultId), encodeRecord(activityRecord, activity));
-  group.onDurable(() => ledger.tokenSums.forget(userIndex));
+  group.onDurable(() => ledger.readers.tokenSums.forget(userIndex));
 }
 
 export async function readActivity(
@@ -103,11 +103,11 @@ export function putWithdrawal(
   tell(ledger, group, record.applicationIndex, record.updatedAt, { type, ...record });
   group.stage(keyOf.withdrawal(record.withdrawalId), encodeRecord(withdrawalRecord, record));
   group.onDurable(() => {
-    const application = ledger.applications.durable.get(record.applicationIndex);
+    const application = ledger.tenants.applications.durable.get(record.applicationIndex);
     if (application === undefined) return;
     const { applicationId } = application;
     // The record lacks the user's id, so listeners get it one read later.
-    ledger.emit("withdrawal", async () => ({
+    ledger.services.emit("withdrawal", async () => ({
       applicationId,
       type,
       withdrawal: await withdrawalView(ledger, record),

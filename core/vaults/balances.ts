@@ -30,8 +30,8 @@ export async function balancesFrom(
 ) {
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;
-  const within = { from: 0, to: ledger.application(applicationId).nextSequence };
-  const sums = await ledger.tokenSums.of(holding, within.to, (sums) =>
+  const within = { from: 0, to: ledger.tenants.application(applicationId).nextSequence };
+  const sums = await ledger.readers.tokenSums.of(holding, within.to, (sums) =>
     addTransactions(ledger, holding, sums, within.to),
   );
   const parts = [{ users: [userIndex], type: undefined, within }] as const;
@@ -48,7 +48,7 @@ export async function balancesFrom(
  */
 function isFirst(ledger: Ledger, sums: TokenSums, found: Found, userIndex: number): boolean {
   const { sequence, source, made, assetIndex, blob } = found;
-  const isUnique = ledger.standards[assetIndex] === "erc721";
+  const isUnique = ledger.tenants.standards[assetIndex] === "erc721";
   if (made === null) return false;
   if (source.type === "transfer" && source.output.holderIndex !== userIndex) return false;
   if (source.type === "mint") {
@@ -64,7 +64,9 @@ async function balancesOf(
   sums: TokenSums,
   firsts: readonly Found[],
 ) {
-  const unique = firsts.filter(({ assetIndex }) => ledger.standards[assetIndex] === "erc721");
+  const unique = firsts.filter(
+    ({ assetIndex }) => ledger.tenants.standards[assetIndex] === "erc721",
+  );
   const places = unique.flatMap(({ made }) => made ?? []);
   const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
   const vaultOf = new Map(unique.map((first, i) => [first, vaults[i]]));
@@ -96,7 +98,7 @@ function balanceOfSum(
   ledger: Ledger,
   { assetIndex, blob, amount, heldBack, withdrawn }: TokenSum,
 ): Balance {
-  const { assetId, standard, blobScheme, quantum, decimals } = ledger.assetAt(assetIndex);
+  const { assetId, standard, blobScheme, quantum, decimals } = ledger.tenants.assetAt(assetIndex);
   const tokenId = fastTokenIdOf(standard, blobScheme, blob);
   return {
     assetId,
@@ -167,7 +169,8 @@ async function addEntries(
     for (const { userIndex, count } of entries.header.users) {
       for (const end = sequence + count; sequence < end; sequence++) {
         entries.next();
-        if (userIndex !== user || ledger.standards[entries.assetIndex] === "erc721") continue;
+        if (userIndex !== user || ledger.tenants.standards[entries.assetIndex] === "erc721")
+          continue;
         if (failureOf(ledger, entries, journaledAt) !== null) continue;
         const sum = sums.ofMint(entries.assetIndex, entries.blob, sequence);
         sum.amount += entries.amount;
@@ -192,7 +195,7 @@ async function addTransfers(
     if (
       holderIndex !== user ||
       place === null ||
-      ledger.standards[transfer.assetIndex] === "erc721"
+      ledger.tenants.standards[transfer.assetIndex] === "erc721"
     )
       return [];
     return [{ place, sequence: list.firstSequence + position }];

@@ -37,7 +37,7 @@ export function vaultsOf(context: EngineContext): Vaults {
   return {
     async get(applicationId, vaultId) {
       const { ledger } = context;
-      const { applicationIndex } = ledger.application(applicationId);
+      const { applicationIndex } = ledger.tenants.application(applicationId);
       const place = placeOf(vaultId);
       const vault = await readVault(ledger, place);
       if (vault.applicationIndex !== applicationIndex || vault.amount === 0n)
@@ -69,7 +69,7 @@ export function vaultsOf(context: EngineContext): Vaults {
           listed,
         );
         const places = found.flatMap((one) => vaultOf(ledger, one) ?? []);
-        const { applicationIndex } = ledger.application(applicationId);
+        const { applicationIndex } = ledger.tenants.application(applicationId);
         const views = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
         // A transfer is found under its giver, too.
         return { data: views.filter((vault) => isWanted(vault, { userId, ownerAddress })), next };
@@ -83,8 +83,8 @@ export function vaultsOf(context: EngineContext): Vaults {
       const { ledger } = context;
       const place = placeOf(vaultId);
       const vault = await readVault(ledger, place);
-      requireNotVoid(ledger.voids, place);
-      return contentOf(place, vault, ledger.assetAt(vault.assetIndex));
+      requireNotVoid(ledger.batches.voids, place);
+      return contentOf(place, vault, ledger.tenants.assetAt(vault.assetIndex));
     },
   };
 }

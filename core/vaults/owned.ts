@@ -61,7 +61,7 @@ async function ownedPage(
   for await (const [applicationIndex, userIndex, before] of usersFrom(ledger, owner, after)) {
     if (data.length === limit || work.done >= SCAN_BOUND) return { data, next: last };
     work.done += USER_WEIGHT;
-    const to = ledger.applications.durable.get(applicationIndex)?.nextSequence ?? 0;
+    const to = ledger.tenants.applications.durable.get(applicationIndex)?.nextSequence ?? 0;
     const part = { users: [userIndex], within: { from: 0, to: Math.min(to, before) } };
     const scan = { applicationIndex, parts: [part], order: "desc", after: null } as const;
     const wanted = (one: Found) => isGained(ledger, one, userIndex);
@@ -148,7 +148,7 @@ async function viewsOf(
     const { userId: _, ...shown } = vault;
     views.push({
       ...shown,
-      chainId: ledger.assetAt(stored.assetIndex).chainId,
+      chainId: ledger.tenants.assetAt(stored.assetIndex).chainId,
       slot: place.slot,
       hops: source.type === "transfer" ? source.output.transfer.hops : 0,
       standing: standingOf(vault, pending.length > 0, transfer),

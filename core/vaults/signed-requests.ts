@@ -1,6 +1,7 @@
 import { orAborted } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { Services } from "../ledger/services.ts";
 import type { Address, Hash, Hex, Principal } from "../model.ts";
 import { ecdsaForm, isUndeployed } from "../protocol/signature.ts";
 
@@ -28,7 +29,7 @@ export function requireDeadline(ledger: Ledger, deadline: bigint, least: bigint)
 
 /** The engine's clock, in the seconds of deadlines. */
 export function secondsNow(ledger: Ledger): bigint {
-  return BigInt(Math.floor(ledger.journalClock.now() / 1000));
+  return BigInt(Math.floor(ledger.journal.clock.now() / 1000));
 }
 
 /** The messages that an owner may have signed, for the contract that pays on a chain. */
@@ -47,7 +48,7 @@ const NOT_DEPLOYED =
  * token's chain, if the engine can reach it. Throws `signature_invalid`.
  */
 export async function signedForm(
-  { verifySignature }: Pick<Ledger, "verifySignature">,
+  { verifySignature }: Pick<Services, "verifySignature">,
   { chainId, owner, digest, signature }: OwnersSignature,
   signal?: AbortSignal,
 ): Promise<Hex> {

@@ -262,7 +262,10 @@ export async function makersOf(
  * The last list of a batch of transfers that begins at a slot or before; null for a batch of mints.
  */
 async function listIdAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace) {
-  if (mode !== "zk-rollup" || ledger.batches[mode].durable.get(batchNumber)?.transfers !== true)
+  if (
+    mode !== "zk-rollup" ||
+    ledger.batches.records[mode].durable.get(batchNumber)?.transfers !== true
+  )
     return null;
   const range = {
     gte: prefixOf.batchTransfers(batchNumber),

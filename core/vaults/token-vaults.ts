@@ -26,7 +26,7 @@ export async function vaultsOfToken(
   { after, limit }: PageStart,
 ): Promise<PageEntries<Vault>> {
   requireBigint("tokenId", filter.tokenId, 0n, MAX_UINT256);
-  const { applicationIndex } = ledger.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId);
   const places: VaultPlace[] = [];
   for (const asset of assetsOf(ledger, applicationIndex, filter.assetId)) {
     if (asset.standard === "erc721")
@@ -58,8 +58,10 @@ function assetsOf(
 ): AssetRecord[] {
   const assets =
     assetId === undefined
-      ? visibleNumbers(ledger, applicationIndex).map((number) => ledger.assets.durable.get(number))
-      : [ledger.assets.named(assetId)];
+      ? visibleNumbers(ledger.tenants, applicationIndex).map((number) =>
+          ledger.tenants.assets.durable.get(number),
+        )
+      : [ledger.tenants.assets.named(assetId)];
   const seen = assets.flatMap((asset) =>
     asset !== undefined && asset.standard !== "erc20" && isVisible(asset, applicationIndex)
       ? [asset]
@@ -78,10 +80,11 @@ async function placesOfUnique(
   asset: AssetRecord,
   tokenId: bigint,
 ): Promise<VaultPlace[]> {
-  const refs = ledger.tokens.candidates(ledger.hasher.ofId(asset.assetIndex, tokenId)) ?? [];
+  const refs =
+    ledger.minting.tokens.candidates(ledger.minting.hasher.ofId(asset.assetIndex, tokenId)) ?? [];
   const places = refs
     .filter((ref) => ref < FIRST_PENDING)
-    .map((ref) => ledger.refs.placeOf(ref))
+    .map((ref) => ledger.batches.refs.placeOf(ref))
     .filter((place) => hasSlot(ledger, place, "durable"));
   const located = await readVaults(ledger, places);
   const minted = located.filter(({ vault: { assetIndex, blob } }) => {
@@ -132,10 +135,14 @@ async function unsealedPlaces(
   blob: Buffer,
 ): Promise<VaultPlace[]> {
   const places: VaultPlace[] = [];
-  for (let batchNumber = ledger.batches[mode].durable.size - 1; batchNumber >= 0; batchNumber--) {
-    const batch = ledger.batches[mode].durable.get(batchNumber);
+  for (
+    let batchNumber = ledger.batches.records[mode].durable.size - 1;
+    batchNumber >= 0;
+    batchNumber--
+  ) {
+    const batch = ledger.batches.records[mode].durable.get(batchNumber);
     if (batch === undefined || batch.status !== "open") break;
-    const inMemory = ledger.unsealed.at({ mode, batchNumber, slot: 0 })?.vaults;
+    const inMemory = ledger.batches.unsealed.at({ mode, batchNumber, slot: 0 })?.vaults;
     // A standby has the token index of an open batch, and not its vaults.
     const isWhole = inMemory !== undefined && inMemory.count >= batch.vaultCount;
     const vaults = isWhole ? inMemory : await readBatchVaults(ledger, batch);

@@ -41,7 +41,7 @@ export async function narrow(
   applicationId: Uuid,
   filter: TransactionFilter,
 ): Promise<readonly Part[] | null> {
-  const { applicationIndex, nextSequence } = ledger.application(applicationId);
+  const { applicationIndex, nextSequence } = ledger.tenants.application(applicationId);
   const users = await usersOf(ledger, applicationId, filter);
   const { vaultId, mintId, reference, assetId, type, createdAfter, createdBefore } = filter;
   const vault =
@@ -68,7 +68,8 @@ export async function narrow(
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
   const to =
     createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
-  const asset = assetId === undefined ? undefined : ledger.assets.named(assetId)?.assetIndex;
+  const asset =
+    assetId === undefined ? undefined : ledger.tenants.assets.named(assetId)?.assetIndex;
   if (assetId !== undefined && asset === undefined) return null;
   // Both have other times than the batches of their vaults.
   const later = { ...indexesOf(applicationIndex, filter, users, asset), mint: undefined };
@@ -205,16 +206,16 @@ function windowsOf(
     const batchNumber = Number(batchId.slice(mode.length + 1));
     const batch =
       batchId === batchIdOf(mode, batchNumber)
-        ? ledger.batches[mode].durable.get(batchNumber)
+        ? ledger.batches.records[mode].durable.get(batchNumber)
         : undefined;
     return batch === undefined ? [] : [windowOf(ledger, batch, batch)];
   }
-  const { durable: batches } = ledger.batches[mode];
+  const { durable: batches } = ledger.batches.records[mode];
   if (status === "failed") {
-    const voided = [...ledger.voids[mode].durable.keys()].flatMap(
+    const voided = [...ledger.batches.voids[mode].durable.keys()].flatMap(
       (number) => batches.get(number) ?? [],
     );
-    const lost = [...ledger.lost[mode].durable.values()].flat();
+    const lost = [...ledger.l1.lost[mode].durable.values()].flat();
     const replaced = lost.map(({ since }) => ({ since: 0, until: since }));
     return [...voided.map((batch) => windowOf(ledger, batch, batch)), ...replaced];
   }
@@ -236,7 +237,7 @@ function rankOf(batch: BatchRecord | undefined): number {
 
 function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): Window {
   // Mints of an adopted batch can be older than its first vault, because that can be L1's.
-  const { durable: lost } = ledger.lost[oldest.mode];
+  const { durable: lost } = ledger.l1.lost[oldest.mode];
   const isAdopted = [...lost.values()].flat().some(({ since }) => since === oldest.sealedAt);
   return { since: isAdopted ? 0 : oldest.openedAt, until: newest.sealedAt };
 }
@@ -285,7 +286,7 @@ async function usersOf(
   applicationId: Uuid,
   { userId, ownerAddress }: TransactionFilter,
 ) {
-  const { applicationIndex } = ledger.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId);
   const owned: number[] = [];
   if (ownerAddress !== undefined) {
     const prefix = keyOf.owner(requireAddress("ownerAddress", ownerAddress), applicationIndex);
@@ -309,7 +310,7 @@ export async function findMint(
   applicationId: Uuid,
   mintId: Uuid,
 ): Promise<Journaled<MintEntry>> {
-  const { applicationIndex } = ledger.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId);
   const reference = await ledger.store.get(keyOf.mint(requireUuid("mintId", mintId)));
   const found =
     reference === undefined ? null : await readMint(ledger.store, sequenceIn(reference));

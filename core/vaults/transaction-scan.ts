@@ -169,7 +169,7 @@ export async function findWithdrawal(
   const record = decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
   if (record.applicationIndex !== applicationIndex) return undefined;
   const place = placeOf(record.vaultId);
-  const lost = ledger.lost[place.mode].durable.get(place.batchNumber) ?? [];
+  const lost = ledger.l1.lost[place.mode].durable.get(place.batchNumber) ?? [];
   const held = lost
     .filter(({ upTo }) => record.journalSequence < upTo)
     .flatMap(({ withdrawn }) => withdrawn);

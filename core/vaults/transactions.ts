@@ -37,7 +37,7 @@ export async function findPage(
   { after, limit }: PageStart,
   wanted = (_: Found) => true,
 ) {
-  const { applicationIndex } = ledger.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId);
   const parts = await narrow(ledger, applicationId, filter);
   if (parts === null) return { found: [], next: null };
   const scan = { applicationIndex, parts, order, after };
@@ -51,7 +51,7 @@ function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boole
   return (
     (filter.type === undefined || filter.type === source.type) &&
     (filter.assetId === undefined ||
-      assetIndex === ledger.assets.named(filter.assetId)?.assetIndex) &&
+      assetIndex === ledger.tenants.assets.named(filter.assetId)?.assetIndex) &&
     (filter.vaultId === undefined || isVault(place) || isVault(made)) &&
     (filter.batchId === undefined || filter.batchId === batchIdOfFound(found)) &&
     (filter.dataAvailabilityMode === undefined || filter.dataAvailabilityMode === place.mode) &&
@@ -107,7 +107,7 @@ function view(
   moved: ReadonlyMap<Found["source"], bigint>,
 ): Transaction {
   const { source, sequence, place, made, assetIndex, blob: mintingBlob } = found;
-  const asset = ledger.assetAt(assetIndex);
+  const asset = ledger.tenants.assetAt(assetIndex);
   const { assetId, quantum, decimals } = asset;
   const common = {
     mintingBlob,
@@ -140,7 +140,9 @@ function view(
       amount: mint.amount,
       ...placeOnL1(isVoid ? null : batch),
       // Until L1's history is final the mint has not failed, although the reason is known.
-      failure: voided?.failure ?? (batch && leftOutFailure(batch, ledger.assetAt(mint.assetIndex))),
+      failure:
+        voided?.failure ??
+        (batch && leftOutFailure(batch, ledger.tenants.assetAt(mint.assetIndex))),
       timestamps: isVoid
         ? present({ accepted, batched: batch?.sealedAt ?? null, failed: voided.voidedAt })
         : present({ accepted, ...timesOf(batch) }),
@@ -214,7 +216,7 @@ export function transactionsOf(context: EngineContext): Transactions {
   return {
     async get(applicationId, transactionId) {
       const { ledger } = context;
-      const { applicationIndex } = ledger.application(applicationId);
+      const { applicationIndex } = ledger.tenants.application(applicationId);
       const [, id, position] =
         /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
       if (id === undefined) throw new MintmarkError("transaction_not_found");
@@ -241,7 +243,11 @@ export function transactionsOf(context: EngineContext): Transactions {
           start,
         );
         return {
-          data: await views(ledger, ledger.application(applicationId).applicationIndex, found),
+          data: await views(
+            ledger,
+            ledger.tenants.application(applicationId).applicationIndex,
+            found,
+          ),
           next,
         };
       }),

@@ -53,22 +53,22 @@ export async function usageOf(
   { limit, cursor, ...options }: UsageOptions,
 ): Promise<Usage> {
   const { ledger } = context;
-  const { applicationIndex, nextSequence } = ledger.application(applicationId);
-  const bounds = boundsOf(options, ledger.clock());
+  const { applicationIndex, nextSequence } = ledger.tenants.application(applicationId);
+  const bounds = boundsOf(options, ledger.services.clock());
   const sequences = await sequencesAt(ledger, applicationIndex, bounds, 0, nextSequence);
   const periods = bounds.slice(1).map((until, i): UsagePeriod => {
     const transactions = (sequences[i + 1] as number) - (sequences[i] as number);
     return { since: bounds[i] as number, until, transactions };
   });
-  const numbers = ledger.keysOf.numbers(applicationIndex);
+  const numbers = ledger.tenants.keysOf.numbers(applicationIndex);
   const { data: keys, ...pagination } = await listOf(
     context,
     "usage",
     applicationId,
     { limit, cursor },
-    (start) => tablePage(ledger.keys.durable, start, keyUsage, "asc", numbers),
+    (start) => tablePage(ledger.tenants.keys.durable, start, keyUsage, "asc", numbers),
   );
-  const all = ledger.keysOf.records(applicationIndex, "durable");
+  const all = ledger.tenants.keysOf.records(applicationIndex, "durable");
   const mints = all.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);
   const keysInUse = all.filter(({ revokedAt }) => revokedAt === null).length;
   return { mints, transactions: nextSequence, keysInUse, keys, periods, ...pagination };

@@ -35,13 +35,13 @@ function ownedBy(
     const owner = requireAddress("owner", caller.owner);
     return (vault) => vault.owner === owner;
   }
-  const { applicationIndex } = ledger.application(caller.applicationId);
+  const { applicationIndex } = ledger.tenants.application(caller.applicationId);
   return (vault) => vault.applicationIndex === applicationIndex;
 }
 
 /** Reason and time of a void slot; null when the slot is valid. */
 export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): VoidedRun | null {
-  const runs = ledger.voids[mode].durable.get(batchNumber);
+  const runs = ledger.batches.voids[mode].durable.get(batchNumber);
   return runs === undefined ? null : runAt(runs, slot);
 }
 
@@ -49,7 +49,7 @@ export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amou
 
 /** Why L1's history lacks the mint at a journal sequence; null when it has it. */
 export function lostAt(ledger: Ledger, mint: Placed, sequence: number): VoidedRun | null {
-  for (const { upTo, runs, failure, since: voidedAt } of ledger.lost[mint.mode].durable.get(
+  for (const { upTo, runs, failure, since: voidedAt } of ledger.l1.lost[mint.mode].durable.get(
     mint.batchNumber,
   ) ?? []) {
     if (sequence >= upTo) continue;
@@ -88,7 +88,7 @@ export function present<Name extends string>(times: Partial<Record<Name, number 
  * The batch of a place, in the readers' view. Throws `vault_not_found` when there is no such slot.
  */
 export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): BatchRecord {
-  const batch = ledger.batches[mode].durable.get(batchNumber);
+  const batch = ledger.batches.records[mode].durable.get(batchNumber);
   if (batch === undefined || slot >= batch.vaultCount) throw new MintmarkError("vault_not_found");
   return batch;
 }
@@ -98,7 +98,9 @@ export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace)
  * slot.
  */
 export function hasSlot(ledger: Ledger, place: VaultPlace, view: View = "latest"): boolean {
-  return place.slot < (ledger.batches[place.mode][view].get(place.batchNumber)?.vaultCount ?? 0);
+  return (
+    place.slot < (ledger.batches.records[place.mode][view].get(place.batchNumber)?.vaultCount ?? 0)
+  );
 }
 
 /** The batch of a stored record. The store can be a moment ahead of the readers' view. */
@@ -107,7 +109,8 @@ export function batchOfRecord(
   { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
 ) {
   const batch =
-    ledger.batches[mode].durable.get(batchNumber) ?? ledger.batches[mode].latest.get(batchNumber);
+    ledger.batches.records[mode].durable.get(batchNumber) ??
+    ledger.batches.records[mode].latest.get(batchNumber);
   if (batch === undefined)
     throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} is missing.`);
   return batch;
@@ -221,7 +224,7 @@ export async function vaultViews(
   const userIds = new Map(userIndices.map((index, i) => [index, users[i]?.userId ?? ""]));
   return located.map(({ place, vault }, i): Vault => {
     const activity = decodeActivity(activities[i]);
-    const asset = ledger.assetAt(vault.assetIndex);
+    const asset = ledger.tenants.assetAt(vault.assetIndex);
     const batch = batchOfRecord(ledger, place);
     const status = statusOf(ledger, place);
     const { sealedAt, submittedAt, settledAt, finalizedAt } = batch;

@@ -4,7 +4,7 @@ import type { WaitOptions } from "../abort.ts";
 import { argumentError, MintmarkError } from "../errors.ts";
 import { events, tell } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { TenantLedger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import type { Environment, EventType, Uuid } from "../model.ts";
 import { EVENT_TYPES } from "../store/event-record.ts";
@@ -38,7 +38,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     const purpose = `mintmark webhook ${webhookId} ${rotations}`;
     return `whsec_${Buffer.from(hkdfSync("sha256", storeSecret, "", purpose, 32)).toString("base64")}`;
   };
-  const issued = (ledger: Ledger, record: WebhookRecord, replayed = false): IssuedWebhook => {
+  const issued = (ledger: TenantLedger, record: WebhookRecord, replayed = false): IssuedWebhook => {
     return {
       webhook: webhookView(ledger, record),
       secret: secretOf(record.webhookId, record.rotations),
@@ -53,7 +53,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   ) =>
     context.change((ledger, group) => {
       const record = ownWebhook(ledger, applicationId, webhookId, "latest");
-      ledger.record(group, { kind, webhookIndex: record.webhookIndex });
+      ledger.journal.record(group, { kind, webhookIndex: record.webhookIndex });
       return putWebhook(ledger, group, { ...record, ...changes });
     }, wait);
   const fail = async (
@@ -68,9 +68,9 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       if (record === null) return;
       const { webhookIndex, applicationIndex } = record;
       const kind = isDisabled ? "webhookDisabled" : "webhookFailing";
-      const { time } = ledger.record(group, { kind, webhookIndex, failure });
+      const { time } = ledger.journal.record(group, { kind, webhookIndex, failure });
       const failing = { ...record, failingSince: record.failingSince ?? time, failure };
-      if (!isDisabled) return ledger.webhooks.set(group, failing);
+      if (!isDisabled) return ledger.tenants.webhooks.set(group, failing);
       tell(ledger, group, applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
       putWebhook(ledger, group, { ...failing, status: "disabled" });
     }, wait);
@@ -81,15 +81,15 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   };
   return {
     async create(applicationId, { url, types = [], webhookId: asked }, wait) {
-      const address = requireUrl(context.ledger.environment, url);
+      const address = requireUrl(context.ledger.services.environment, url);
       const wanted = requireTypes(types);
       const webhookId = asked === undefined ? uuidv7() : requireUuid("webhookId", asked);
       return context.change((ledger, group) => {
-        const { applicationIndex, eventCount: delivered } = ledger.application(
+        const { applicationIndex, eventCount: delivered } = ledger.tenants.application(
           applicationId,
           "latest",
         );
-        const known = ledger.webhooks.named(webhookId, "latest");
+        const known = ledger.tenants.webhooks.named(webhookId, "latest");
         if (known !== undefined) {
           const isSame =
             known.url === address &&
@@ -99,9 +99,9 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
             throw new MintmarkError("idempotency_key_reused");
           return issued(ledger, known, true);
         }
-        if (ledger.webhooksOf.numbers(applicationIndex).length >= PER_APPLICATION)
+        if (ledger.tenants.webhooksOf.numbers(applicationIndex).length >= PER_APPLICATION)
           throw new MintmarkError("too_many_webhooks");
-        const webhookIndex = ledger.webhooks.latest.size;
+        const webhookIndex = ledger.tenants.webhooks.latest.size;
         const facts = {
           webhookIndex,
           webhookId,
@@ -110,7 +110,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
           types: wanted,
           delivered,
         };
-        const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
+        const { time } = ledger.journal.record(group, { kind: "webhookCreated", ...facts });
         const fresh = {
           status: "active",
           rotations: 0,
@@ -123,11 +123,11 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     },
     list: (applicationId, page = {}) =>
       listOf(context, "webhooks", applicationId, page, (start, ledger) => {
-        const { applicationIndex } = ledger.application(applicationId);
+        const { applicationIndex } = ledger.tenants.application(applicationId);
         const view = (record: WebhookRecord) =>
           record.status === "deleted" ? null : webhookView(ledger, record);
-        const numbers = ledger.webhooksOf.numbers(applicationIndex);
-        return tablePage(ledger.webhooks.durable, start, view, "asc", numbers);
+        const numbers = ledger.tenants.webhooksOf.numbers(applicationIndex);
+        return tablePage(ledger.tenants.webhooks.durable, start, view, "asc", numbers);
       }),
     get,
     async delete(applicationId, webhookId, wait) {
@@ -155,8 +155,12 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         }
         const { time } =
           rotationId === null
-            ? ledger.record(group, { kind: "webhookSecretRotated", webhookIndex })
-            : ledger.record(group, { kind: "webhookSecretRotatedOnce", webhookIndex, rotationId });
+            ? ledger.journal.record(group, { kind: "webhookSecretRotated", webhookIndex })
+            : ledger.journal.record(group, {
+                kind: "webhookSecretRotatedOnce",
+                webhookIndex,
+                rotationId,
+              });
         return issued(ledger, putWebhook(ledger, group, { ...record, rotations, rotatedAt: time }));
       }, wait);
     },
@@ -165,7 +169,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       const known = await get(applicationId, webhookId);
       if (known.status === "active") {
         // A delivery may be waiting for hours after a failure. This starts it at once.
-        ledger.emit("webhook", { webhookId, applicationId });
+        ledger.services.emit("webhook", { webhookId, applicationId });
         return known;
       }
       const fresh = { status: "active", failingSince: null, failure: null } as const;
@@ -179,7 +183,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       return context.change((ledger, group) => {
         const record = ownWebhook(ledger, applicationId, webhookId, "latest");
         const { webhookIndex } = record;
-        ledger.record(group, { kind: "webhookChanged", webhookIndex, types });
+        ledger.journal.record(group, { kind: "webhookChanged", webhookIndex, types });
         return webhookView(ledger, putWebhook(ledger, group, { ...record, types }));
       }, wait);
     },
@@ -202,32 +206,32 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
             "is uncertain: the types have changed meanwhile. Repeat it.",
           );
         const { webhookIndex } = record;
-        ledger.record(group, { kind: "webhookEventSkipped", webhookIndex, sequence });
+        ledger.journal.record(group, { kind: "webhookEventSkipped", webhookIndex, sequence });
         const skipped = { delivered: sequence, failingSince: null, failure: null };
         return webhookView(ledger, putWebhook(ledger, group, { ...record, ...skipped }));
       }, wait);
     },
     applications() {
-      const { applications, webhooksOf } = context.ledger;
+      const { applications, webhooksOf } = context.ledger.tenants;
       return [...applications.durable.values()]
         .filter(({ applicationIndex }) => webhooksOf.numbers(applicationIndex).length > 0)
         .map(({ applicationId }) => applicationId);
     },
     deliverable(applicationId) {
       const { ledger } = context;
-      const { suspended, applicationIndex } = ledger.application(applicationId);
-      const own = suspended ? [] : ledger.webhooksOf.records(applicationIndex, "durable");
+      const { suspended, applicationIndex } = ledger.tenants.application(applicationId);
+      const own = suspended ? [] : ledger.tenants.webhooksOf.records(applicationIndex, "durable");
       return own
         .filter(({ status }) => status === "active")
         .map((record) => webhookView(ledger, record));
     },
     secrets(webhookId) {
       const { ledger } = context;
-      const record = ledger.webhooks.named(webhookId);
+      const record = ledger.tenants.webhooks.named(webhookId);
       if (record === undefined) throw new MintmarkError("webhook_not_found");
       const { rotations, rotatedAt } = record;
       const current = secretOf(webhookId, rotations);
-      const old = rotatedAt !== null && ledger.journalClock.present() < rotatedAt + OLD_SECRET_MS;
+      const old = rotatedAt !== null && ledger.journal.clock.present() < rotatedAt + OLD_SECRET_MS;
       return old ? [current, secretOf(webhookId, rotations - 1)] : [current];
     },
     async recordDelivered(webhookId, sequence, wait) {
@@ -235,12 +239,12 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       const apply = (group: Group): void => {
         const record = latestActive(ledger, webhookId);
         if (record === null || sequence <= record.delivered) return;
-        ledger.record(group, {
+        ledger.journal.record(group, {
           kind: "webhookDelivered",
           webhookIndex: record.webhookIndex,
           sequence,
         });
-        ledger.webhooks.set(group, {
+        ledger.tenants.webhooks.set(group, {
           ...record,
           delivered: sequence,
           failingSince: null,
@@ -257,11 +261,11 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
 
 /** The sequence of the event that is delivered next; null when all have been. */
 async function nextOf(
-  ledger: Ledger,
+  ledger: TenantLedger,
   { applicationId, types, delivered }: Webhook,
   signal: AbortSignal = ledger.writer.ended,
 ): Promise<number | null> {
-  const { applicationIndex } = ledger.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId);
   for await (const { type, sequence } of events(ledger, applicationIndex, delivered, false, signal))
     if (isWanted({ types }, type)) return sequence;
   return null;
@@ -273,24 +277,24 @@ export function isWanted({ types }: Pick<Webhook, "types">, type: EventType): bo
 }
 
 /** null once deleted or disabled: a delivery in progress then no longer counts. */
-function latestActive(ledger: Ledger, webhookId: Uuid): WebhookRecord | null {
-  const record = ledger.webhooks.named(webhookId, "latest");
+function latestActive(ledger: TenantLedger, webhookId: Uuid): WebhookRecord | null {
+  const record = ledger.tenants.webhooks.named(webhookId, "latest");
   return record?.status === "active" ? record : null;
 }
 
 /** Writes a registration, and notifies listeners. The progress of deliveries is written without. */
-function putWebhook(ledger: Ledger, group: Group, record: WebhookRecord): WebhookRecord {
-  ledger.webhooks.set(group, record);
+function putWebhook(ledger: TenantLedger, group: Group, record: WebhookRecord): WebhookRecord {
+  ledger.tenants.webhooks.set(group, record);
   const { webhookId, applicationIndex } = record;
   group.onDurable(() => {
-    const application = ledger.applications.durable.get(applicationIndex);
+    const application = ledger.tenants.applications.durable.get(applicationIndex);
     if (application === undefined) throw new MintmarkError("store_corrupt");
-    ledger.emit("webhook", { webhookId, applicationId: application.applicationId });
+    ledger.services.emit("webhook", { webhookId, applicationId: application.applicationId });
   });
   return record;
 }
 
-function webhookView(ledger: Ledger, record: WebhookRecord): Webhook {
+function webhookView(ledger: TenantLedger, record: WebhookRecord): Webhook {
   const {
     webhookId,
     applicationIndex,
@@ -302,7 +306,7 @@ function webhookView(ledger: Ledger, record: WebhookRecord): Webhook {
     failure,
     createdAt,
   } = record;
-  const application = ledger.applications.latest.get(applicationIndex);
+  const application = ledger.tenants.applications.latest.get(applicationIndex);
   if (application === undefined || status === "deleted")
     throw new MintmarkError("webhook_not_found");
   const { applicationId } = application;
@@ -322,13 +326,13 @@ function webhookView(ledger: Ledger, record: WebhookRecord): Webhook {
 
 /** Throws `application_not_found`, `webhook_not_found`. */
 function ownWebhook(
-  ledger: Ledger,
+  ledger: TenantLedger,
   applicationId: Uuid,
   webhookId: Uuid,
   view: View,
 ): WebhookRecord {
-  const { applicationIndex } = ledger.application(applicationId, view);
-  const record = ledger.webhooks.named(webhookId, view);
+  const { applicationIndex } = ledger.tenants.application(applicationId, view);
+  const record = ledger.tenants.webhooks.named(webhookId, view);
   if (record?.applicationIndex !== applicationIndex || record.status === "deleted")
     throw new MintmarkError("webhook_not_found");
   return record;

@@ -49,7 +49,7 @@ export async function pendingWithdrawal(
   return {
     withdrawal: await vaults.withdrawalView(ledger, record),
     sequence: record.journalSequence,
-    standard: ledger.assetAt(assetIndex).standard,
+    standard: ledger.tenants.assetAt(assetIndex).standard,
     digest: record.digest,
     authorization: await authorizationOf(ledger, record),
     header: await exitHeader(ledger, record.chainId, place),
@@ -99,7 +99,7 @@ export async function recordWithdrawalSubmitted(
   return changePending(ledger, withdrawalId, wait, (known, group) => {
     if (known.l1TxHash === l1TxHash) return known;
     const { withdrawalId, submittedAt } = known;
-    const { time } = ledger.record(group, {
+    const { time } = ledger.journal.record(group, {
       kind: "withdrawalSubmitted",
       withdrawalId,
       txHash: l1TxHash,
@@ -130,7 +130,7 @@ export async function recordWithdrawalAttempt(
   return changePending(ledger, withdrawalId, wait, (known, group) => {
     if (known.failure === reason) return known;
     const { withdrawalId } = known;
-    const { time } = ledger.record(group, {
+    const { time } = ledger.journal.record(group, {
       kind: "withdrawalAttempted",
       withdrawalId,
       failure: reason,
@@ -155,7 +155,7 @@ export async function recordWithdrawalFailed(
     if (usable)
       throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
     const facts = { withdrawalId: known.withdrawalId, failure: reason };
-    const { time } = ledger.record(group, { kind: "withdrawalFailed", ...facts });
+    const { time } = ledger.journal.record(group, { kind: "withdrawalFailed", ...facts });
     return vaults.putFailed(ledger, group, known, activity, reason, time);
   });
 }

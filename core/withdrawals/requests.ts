@@ -92,7 +92,7 @@ export async function requestWithdrawals(
   const signed = { chainId, owner, digest, signature: given };
   const signature = isKnown
     ? ((await ecdsaForm(owner, digest, given)) ?? given)
-    : await signedForm(ledger, signed, signal);
+    : await signedForm(ledger.services, signed, signal);
   const hasRefused = earlier !== undefined && (await isRefused(ledger, earlier.vaults));
   const dead = await signatureRefused(ledger, listed);
   const ids = [digest, ...listed.map(({ vaultId }) => cancellationId(vaultId))];
@@ -120,7 +120,7 @@ export async function requestWithdrawals(
           .filter(isSignatureRefused);
         // A fault of the whole list rejects it, unless part was accepted before.
         const fault = faultOf(() => {
-          ledger.requirePromising();
+          ledger.l1.requirePromising();
           requireDeadline(ledger, deadline, MIN_VALIDITY);
           if (isCancelled[0]) throw new MintmarkError("signature_invalid", CANCELLED_LIST);
         });
@@ -153,8 +153,13 @@ export async function requestWithdrawals(
         const isBetter = known !== undefined && known.signature !== signature && hasRefused;
         if (checked.every(isOutcome) && !isBetter) return checked;
         if (known === undefined || isBetter)
-          ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: listed });
-        if (isBetter) group.onDurable(() => ledger.betterSignatures++);
+          ledger.journal.record(group, {
+            kind: "withdrawalListSigned",
+            digest,
+            signature,
+            vaults: listed,
+          });
+        if (isBetter) group.onDurable(() => ledger.l1.betterSignatures++);
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
           const activity = one.replaced.reduce(
@@ -229,7 +234,7 @@ function replaceWithdrawal(
   activity: ActivityRecord,
 ): ActivityRecord {
   const { withdrawalId } = known;
-  const { time } = ledger.record(group, {
+  const { time } = ledger.journal.record(group, {
     kind: "withdrawalFailed",
     withdrawalId,
     failure: REPLACED,
@@ -284,10 +289,10 @@ export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[])
   const vaults = found.filter((vault) => vault !== null);
   const [first] = vaults;
   if (first === undefined) throw new MintmarkError("vault_not_found");
-  const { chainId } = ledger.assetAt(first.assetIndex);
+  const { chainId } = ledger.tenants.assetAt(first.assetIndex);
   if (vaults.some(({ owner }) => owner !== first.owner))
     throw argumentError("vaults", "must have one owner; sign one list for each owner");
-  if (vaults.some(({ assetIndex }) => ledger.assetAt(assetIndex).chainId !== chainId))
+  if (vaults.some(({ assetIndex }) => ledger.tenants.assetAt(assetIndex).chainId !== chainId))
     throw argumentError("vaults", "must have tokens of one chain; sign one list for each chain");
   return { owner: first.owner, chainId };
 }
@@ -322,8 +327,8 @@ export function requireReady(ledger: Ledger, vaultId: VaultId, vault: StoredVaul
   if (vault.amount === 0n) throw new MintmarkError("vault_not_found");
   if (batchAt(ledger, place).status === "open")
     throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
-  requireNotVoid(ledger.voids, place);
-  requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
+  requireNotVoid(ledger.batches.voids, place);
+  requireNotLeftOut(batchAt(ledger, place), ledger.tenants.assetAt(vault.assetIndex));
 }
 
 /**
@@ -339,7 +344,7 @@ export function requireAcceptable(
 ): void {
   requireReady(ledger, vaultId, vault);
   // A concurrent change may have made it unacceptable since the first check.
-  requireNotVoid(ledger.voids, placeOf(vaultId), "latest");
+  requireNotVoid(ledger.batches.voids, placeOf(vaultId), "latest");
   if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
   if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
   // The signature covers the withdrawn total before it. If that total has changed, the signature is
@@ -367,9 +372,9 @@ function acceptWithdrawal(
   accepted: Accepted,
 ): WithdrawalRecord {
   const { applicationIndex, userIndex } = vault;
-  const sequence = ledger.applications.change(group, applicationIndex).nextSequence++;
+  const sequence = ledger.tenants.applications.change(group, applicationIndex).nextSequence++;
   const facts = { withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, ...accepted };
-  const recorded = ledger.record(group, { kind: "withdrawalRequested", ...facts });
+  const recorded = ledger.journal.record(group, { kind: "withdrawalRequested", ...facts });
   const journalSequence = recorded.sequence;
   const record: WithdrawalRecord = {
     ...facts,

@@ -110,7 +110,8 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
       const vaults = await ownVaults(ledger, { owner }, asked);
       return Promise.all(
         vaults.map(async (vault, i) => {
-          const application = vault && ledger.applications.durable.get(vault.applicationIndex);
+          const application =
+            vault && ledger.tenants.applications.durable.get(vault.applicationIndex);
           if (!application) return null;
           const newest = { vaultId: vaultIds[i] as VaultId, limit: 1 };
           return (
@@ -121,7 +122,7 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
     },
     async get(applicationId, withdrawalId) {
       const { ledger } = context;
-      const { applicationIndex } = ledger.application(applicationId);
+      const { applicationIndex } = ledger.tenants.application(applicationId);
       const stored = await ledger.store.get(
         keyOf.withdrawal(requireUuid("withdrawalId", withdrawalId)),
       );

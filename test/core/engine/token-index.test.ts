@@ -68,17 +68,17 @@ describe("the places of tokens", () => {
     );
     const holder = { applicationIndex: 0, userIndex: 0, owner: new Uint8Array(20) };
     const blobs = hexToBytes(blobOf("x".repeat(200)));
-    ledger.open("zk-rollup", 0, 0, 1);
+    ledger.batches.open("zk-rollup", 0, 0, 1);
     const periods = 1_000;
     for (let period = 0; period < periods; period++) {
-      ledger.blobs.place(SETTLEMENT.chainId, period % 2 === 0);
+      ledger.batches.blobs.place(SETTLEMENT.chainId, period % 2 === 0);
       for (const end of [6, blobs.length]) {
         const vault = { assetIndex: 0, amountHigh: 0, amountLow: 1, blobs, start: 0, end };
-        ledger.unsealed.open("zk-rollup").add(holder, vault, "erc721", 1, 7);
+        ledger.batches.unsealed.open("zk-rollup").add(holder, vault, "erc721", 1, 7);
       }
       closeOpenBatch(ledger, "zk-rollup");
     }
-    const { batchNumber, firstOrdinal } = ledger.unsealed.open("zk-rollup");
+    const { batchNumber, firstOrdinal } = ledger.batches.unsealed.open("zk-rollup");
     expect({ batchNumber, firstOrdinal }).toEqual({
       batchNumber: periods,
       firstOrdinal: 2 * periods,

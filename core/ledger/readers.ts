@@ -1,0 +1,8 @@
+import { Followers } from "./followers.ts";
+import { TokenSumsCache } from "./token-sums-cache.ts";
+
+/** Readers keep this for one another. */
+export class Readers {
+  readonly tokenSums = new TokenSumsCache();
+  readonly followers = new Followers();
+}
