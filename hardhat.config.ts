@@ -1,9 +1,8 @@
+import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import networkHelpers from "@nomicfoundation/hardhat-network-helpers";
-import viem from "@nomicfoundation/hardhat-viem";
-import viemAssertions from "@nomicfoundation/hardhat-viem-assertions";
-import { defineConfig } from "hardhat/config";
+import toolbox from "@nomicfoundation/hardhat-toolbox";
+import { defineConfig, overrideTask } from "hardhat/config";
 import type { HardhatPlugin } from "hardhat/types/plugins";
 import type { CompilerOutput } from "hardhat/types/solidity";
 import { CONTRACT_NAMES, readArtifact } from "./core/l1/artifact.ts";
@@ -122,6 +121,20 @@ function trackedCodeOf(source: string, name: string) {
   };
 }
 
+/** `npx hardhat test` runs the contracts' tests, or the named files, by Vitest: all tests are its. */
+const vitestTests = overrideTask("test")
+  .setInlineAction(({ testFiles, grep }) => {
+    const files: string[] = testFiles.length > 0 ? testFiles : ["test/contracts"];
+    const name = grep === undefined ? [] : ["--testNamePattern", grep];
+    const run = ["node_modules/vitest/vitest.mjs", "run", ...files, ...name];
+    const { status } = spawnSync(process.execPath, run, {
+      cwd: import.meta.dirname,
+      stdio: "inherit",
+    });
+    process.exitCode = status ?? 1;
+  })
+  .build();
+
 /**
  * Contracts of the tests that need no optimizer. The harness of the proofs is too deep for that.
  */
@@ -131,7 +144,8 @@ const QUICK = readdirSync(new URL("contracts/test", import.meta.url))
   .map((name) => [`contracts/test/${name}`, UNOPTIMIZED]);
 
 export default defineConfig({
-  plugins: [viem, viemAssertions, networkHelpers, trackedCode],
+  plugins: [toolbox, trackedCode],
+  tasks: [vitestTests],
   paths: {
     sources: "./contracts",
     // Tests belong to vitest, the one runner of this repository: none is in Solidity.

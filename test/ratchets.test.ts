@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 /** Upper bound, which only goes down. Whoever raises it says why beside it. */
-// Raised for Node 24 on three more platforms, of which a machine installs at most one.
-const PACKAGES = 500;
+// Raised for Hardhat's toolbox, which brings 89 packages for its ways to deploy and to verify.
+const PACKAGES = 590;
 
 test("the lock file has no more packages than its bound", () => {
   const lock = readFileSync(new URL("../package-lock.json", import.meta.url), "utf8");
