@@ -125,7 +125,7 @@ async function applicationOf(context: EngineContext, signal?: AbortSignal): Prom
 /** One id for each owner: a UUID of version 8 from the owner's hash. */
 function userIdOf(owner: Address): Uuid {
   const bytes = Buffer.from(keccak256(hexToBytes(owner)).subarray(0, 16));
-  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80;
-  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   return uuidText(bytes);
 }

@@ -98,7 +98,7 @@ export async function adoptHistory(
     for (const each of lost)
       ledger.l1.putLost(group, { ...each, upTo: sequence, failure: LOST, since: time });
     for (const [i, batch] of incoming.entries())
-      putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
+      putAdopted(ledger, group, batch, batches[i]!, time);
     for (const { entry, lists, vaults } of incoming)
       if (lists !== null)
         await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);
@@ -214,7 +214,7 @@ function addVaults(
     let { nextTokenId } = asset;
     if (asset.standard === "erc721") {
       ledger.minting.tokens.insert(
-        vaults.tokenHash[slot] as number,
+        vaults.tokenHash[slot]!,
         ledger.batches.refs.refOf({ mode, firstOrdinal }, slot),
       );
       // The engine's next id is above every id in L1's history.
@@ -322,7 +322,7 @@ async function unboundBy(
 
 function* bindingsIn(ledger: Ledger, vaults: VaultColumns): Generator<Buffer, void, void> {
   for (let slot = 0; slot < vaults.count; slot++) {
-    if (ledger.tenants.standards[vaults.assetIndex[slot] as number] !== "erc1155") continue;
+    if (ledger.tenants.standards[vaults.assetIndex[slot]!] !== "erc1155") continue;
     const key = bindingOf(ledger, vaults.at(slot));
     if (key !== null) yield key;
   }

@@ -276,7 +276,7 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
     const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
     for (const output of storedLists.outputsOf({ transfers })) {
       const { index, transfer, isChange, holderIndex } = output;
-      const { vault: source, hops } = sources[index] as AdoptedVault;
+      const { vault: source, hops } = sources[index]!;
       const vault = source ?? nothing(adopting);
       const rest = vault.amount - (await readActivity(ledger, group, transfer.vaultId)).withdrawn;
       const holder =
@@ -332,7 +332,7 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
   const digest = transfersDigest(ledger.services.settlement, signed);
   const vaults = sources.map(({ vault }) => vault ?? nothing(adopting));
   const { owner, applicationIndex: first } =
-    sources.find(({ vault }) => vault !== null)?.vault ?? (vaults[0] as StoredVault);
+    sources.find(({ vault }) => vault !== null)?.vault ?? vaults[0]!;
   const own = await listOfDigest(ledger, group, digest);
   const applicationIndex = own?.applicationIndex ?? first;
   const receivers: (Holder | null)[] = [];
@@ -359,8 +359,8 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
     signature,
     sessionKey: isOwners ? null : signer,
     transfers: signed.transfers.map((transfer, i) => {
-      const { userIndex, assetIndex } = vaults[i] as StoredVault;
-      const hops = (sources[i] as AdoptedVault).hops + 1;
+      const { userIndex, assetIndex } = vaults[i]!;
+      const hops = sources[i]!.hops + 1;
       return {
         ...transfer,
         receiverIndex: receivers[i]?.userIndex ?? null,

@@ -167,7 +167,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
     for (const { transfer, outputs, vault, fault } of judged) {
       const { vaultId } = transfer;
       if ((await this.spending(vaultId)) !== null) continue;
-      const { outId } = outputs[0] as TransferOutput;
+      const { outId } = outputs[0]!;
       changes.set(keys.vaultKey("spent", vaultId), keys.toText({ outId, fault }));
       if (fault !== null || vault === null) {
         changes.set(keys.vaultKey("invalid", outId), keys.toText({ vaultId, fault }));

@@ -83,7 +83,7 @@ function batchPage(
   const size =
     Math.max(...modes.map((mode) => ledger.batches.records[mode].durable.size)) * MODES.length;
   const get = (at: number) => {
-    const mode = MODES[at % MODES.length] as Mode;
+    const mode = MODES[at % MODES.length]!;
     return modes.includes(mode)
       ? ledger.batches.records[mode].durable.get(Math.floor(at / MODES.length))
       : undefined;

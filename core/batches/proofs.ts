@@ -20,12 +20,7 @@ import type {
   VaultStateProof,
 } from "../protocol/proof.ts";
 import { verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
-import {
-  decodeTransferData,
-  leavesOf,
-  type TransferOutput,
-  transferOutputs,
-} from "../protocol/transfer-data.ts";
+import { decodeTransferData, leavesOf, transferOutputs } from "../protocol/transfer-data.ts";
 import { hopOf, verifyHop } from "../protocol/transfer-proof.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leavesOfWords, vaultLeaf } from "../protocol/words.ts";
@@ -467,7 +462,7 @@ async function provenHop(ledger: Ledger, batchNumber: number, slot: number) {
     throw corruptBatch("zk-rollup", batchNumber, "page roots");
   const { firstSlot, leafCount } = pageOf(tree.count, slot);
   const leaves = leavesOf(groups, outputs.slice(firstSlot, firstSlot + leafCount));
-  const output = outputs[slot] as TransferOutput;
+  const output = outputs[slot]!;
   const siblings = unpackHashes(tree.siblings(slot, leaves));
   const root = { batchRoot: record.batchRoot as Hash, vaultCount: record.vaultCount };
   const header = headerOf(record) ?? { ...root, committedAt: 0n, sequence: 0n };

@@ -153,13 +153,13 @@ export function releaseVaults(
   const amounts = new Map<number, bigint>();
   const users = new Set<number>();
   for (const slot of slots) {
-    const assetIndex = vaults.assetIndex[slot] as number;
-    users.add(vaults.userIndex[slot] as number);
-    const amount = amountOf(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
+    const assetIndex = vaults.assetIndex[slot]!;
+    users.add(vaults.userIndex[slot]!);
+    const amount = amountOf(vaults.amountHigh[slot]!, vaults.amountLow[slot]!);
     amounts.set(assetIndex, (amounts.get(assetIndex) ?? 0n) + amount);
     if (ledger.tenants.standards[assetIndex] !== "erc721") continue;
     ledger.minting.tokens.remove(
-      vaults.tokenHash[slot] as number,
+      vaults.tokenHash[slot]!,
       ledger.batches.refs.refOf({ mode, firstOrdinal }, slot),
     );
   }
@@ -332,7 +332,7 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
   const failures: (string | null | undefined)[] = [];
   const slots: VoidRun[] = [];
   for (let firstSlot = 0; firstSlot < vaults.count; firstSlot++) {
-    const assetIndex = vaults.assetIndex[firstSlot] as number;
+    const assetIndex = vaults.assetIndex[firstSlot]!;
     if (failures[assetIndex] === undefined)
       failures[assetIndex] = leftOutFailure(batch, ledger.tenants.assetAt(assetIndex));
     const failure = failures[assetIndex] ?? null;

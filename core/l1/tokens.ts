@@ -243,7 +243,7 @@ export class ViemTokens implements L1Tokens {
     const failed = taken.flatMap((isTaken, i) => (isTaken ? [] : [i]));
     const single = failed.slice(0, MOST_SINGLE_TRIALS);
     const reasons = await askInBulk(doing, single, 1, async ([i = 0]) => [
-      await this.tryMint(token, mints[i] as TokenMint, at),
+      await this.tryMint(token, mints[i]!, at),
     ]);
     // Either the token takes all of these with more gas, or the node makes no bundles.
     const isRefusing = reasons.some((reason) => reason !== null);

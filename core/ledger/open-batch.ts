@@ -89,7 +89,7 @@ export class OpenBatch {
 
   /** Time of the first vault, or of the opening while there is none. */
   get since(): number {
-    return this.vaults.count === 0 ? this.openedAt : (this.vaults.createdAt[0] as number);
+    return this.vaults.count === 0 ? this.openedAt : this.vaults.createdAt[0]!;
   }
 
   /**
@@ -101,7 +101,7 @@ export class OpenBatch {
     const slot = ofHolder?.get(blobKeyOf(vault));
     if (slot === undefined) return -1;
     const { amountHigh, amountLow } = this.vaults;
-    const [high, low] = [amountHigh[slot] as number, amountLow[slot] as number];
+    const [high, low] = [amountHigh[slot]!, amountLow[slot]!];
     if (!addsUp(high, low, vault.amountHigh, vault.amountLow)) return -1;
     const before = roomOf(this.#vaultAt(slot));
     const sum = low + vault.amountLow;
@@ -172,7 +172,7 @@ export class OpenBatch {
       const vault = this.#vaultAt(slot);
       this.#account(vault, roomOf(vault));
       if (standards[vault.assetIndex] !== "erc721")
-        this.#grows(vaults.userIndex[slot] as number, vault, slot);
+        this.#grows(vaults.userIndex[slot]!, vault, slot);
     }
   }
 
@@ -222,12 +222,12 @@ export class OpenBatch {
   #vaultAt(slot: number): NewVault {
     const { vaults } = this;
     return {
-      assetIndex: vaults.assetIndex[slot] as number,
-      amountHigh: vaults.amountHigh[slot] as number,
-      amountLow: vaults.amountLow[slot] as number,
+      assetIndex: vaults.assetIndex[slot]!,
+      amountHigh: vaults.amountHigh[slot]!,
+      amountLow: vaults.amountLow[slot]!,
       blobs: vaults.blobs,
       start: vaults.blobStart(slot),
-      end: vaults.blobEnd[slot] as number,
+      end: vaults.blobEnd[slot]!,
     };
   }
 

@@ -41,7 +41,7 @@ export class VaultRefs {
     let low = 0;
     for (let high = firsts.length; high - low > 1; ) {
       const middle = (low + high) >>> 1;
-      if ((firsts[middle] as number) <= ordinal) low = middle;
+      if (firsts[middle]! <= ordinal) low = middle;
       else high = middle;
     }
     return { mode, batchNumber: low, slot: ordinal - (firsts[low] ?? 0) };

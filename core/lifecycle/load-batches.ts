@@ -84,9 +84,9 @@ async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdin
     }
     open.load(chunk, ledger.tenants.standards, (vault) => tokenHashOf(ledger, vault));
     for (let slot = first; slot < open.vaults.count; slot++) {
-      if (ledger.tenants.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
+      if (ledger.tenants.standards[open.vaults.assetIndex[slot]!] !== "erc721") continue;
       ledger.minting.tokens.insert(
-        open.vaults.tokenHash[slot] as number,
+        open.vaults.tokenHash[slot]!,
         ledger.batches.refs.refOf(open, slot),
       );
     }

@@ -1,6 +1,6 @@
 import { tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { MODES, type Mode } from "../model.ts";
+import { MODES } from "../model.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { StoreOperation } from "../store/ports.ts";
@@ -115,7 +115,7 @@ export class Replica {
   /** Adds the ERC-721 tokens of a chunk's new vaults to the index. */
   #index({ key, value }: Put): void {
     const ledger = this.#ledger;
-    const mode = MODES[key[1] as number] as Mode;
+    const mode = MODES[key[1] as number]!;
     const batchNumber = key.readUInt32BE(2);
     const first = key.readUInt16BE(6) * CHUNK_VAULTS;
     // A transfer makes no token.
@@ -126,9 +126,9 @@ export class Replica {
     decodeIntoColumns(value, vaults, (vault) => tokenHashOf(ledger, vault));
     const place = { mode, firstOrdinal: ledger.batches.refs.firstOrdinalOf(mode, batchNumber) };
     for (let i = Math.max(0, known - first); i < vaults.count; i++) {
-      if (ledger.tenants.standards[vaults.assetIndex[i] as number] !== "erc721") continue;
+      if (ledger.tenants.standards[vaults.assetIndex[i]!] !== "erc721") continue;
       ledger.minting.tokens.insert(
-        vaults.tokenHash[i] as number,
+        vaults.tokenHash[i]!,
         ledger.batches.refs.refOf(place, first + i),
       );
     }

@@ -152,9 +152,9 @@ async function loadTokens(ledger: Ledger): Promise<void> {
   const ends = new Uint32Array(loaded.length);
   for (let shard = 0; shard < SHARDS; shard++) {
     for (const [i, { hashes, slots, firstRef }] of loaded.entries()) {
-      const start = ends[i] as number;
+      const start = ends[i]!;
       let end = start;
-      while (end < hashes.length && ((hashes[end] as number) & (SHARDS - 1)) === shard) end++;
+      while (end < hashes.length && (hashes[end]! & (SHARDS - 1)) === shard) end++;
       ledger.minting.tokens.insertAll(
         shard,
         hashes.subarray(start, end),
@@ -257,7 +257,7 @@ export const LOADED_PREFIXES: readonly number[] = [...LOADERS.keys()];
  * Takes a stored record into memory. Skips records that are read on demand. Throws `store_corrupt`.
  */
 export function loadRecord(ledger: Ledger, key: Buffer, value: Buffer): void {
-  LOADERS.get(key[0] as number)?.(ledger, key, value);
+  LOADERS.get(key[0]!)?.(ledger, key, value);
 }
 
 export function enablementOf(key: Buffer): string {

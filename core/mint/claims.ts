@@ -101,7 +101,7 @@ async function createAll(
     },
     signal,
   );
-  return records.map((record, i) => claimView(ledger, (asked[i] as AskedClaim).link, record));
+  return records.map((record, i) => claimView(ledger, asked[i]!.link, record));
 }
 
 function askedClaims(ledger: Ledger, claims: readonly NewClaim[]): AskedClaim[] {

@@ -131,7 +131,7 @@ function acceptedVaults(columns: MintedColumns): Vault[] {
     for (; entry >= end; end += users[user]?.entries ?? 0) user++;
     const { userId, ownerAddress } = users[user] as Minted["users"][number];
     const { assetId, assetType, quantum, decimals } = columns.asset(entry);
-    const mode = MODES[columns.mode[entry] as number] ?? "validium";
+    const mode = MODES[columns.mode[entry]!] ?? "validium";
     const amount = columns.amountAfter(entry);
     return {
       vaultId: vaultIdAt(columns, entry),
@@ -148,18 +148,16 @@ function acceptedVaults(columns: MintedColumns): Vault[] {
       availableBalance: amount,
       withdrawnBalance: 0n,
       transferredBalance: 0n,
-      batchId: batchIdOf(mode, columns.batchNumber[entry] as number),
+      batchId: batchIdOf(mode, columns.batchNumber[entry]!),
       status: "accepted",
-      createdAt: time - (columns.age[entry] as number),
+      createdAt: time - columns.age[entry]!,
       updatedAt: time,
     };
   });
 }
 
 function vaultIdAt({ mode, batchNumber, slot }: AcceptedColumns, entry: number): VaultId {
-  const within = BigInt(
-    (batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number),
-  );
+  const within = BigInt(batchNumber[entry]! * MAX_BATCH_VAULTS + slot[entry]!);
   return mode[entry] === 0 ? within : ROLLUP_BIT | within;
 }
 
@@ -301,22 +299,22 @@ export class MintedColumns implements AcceptedColumns {
   }
 
   asset(entry: number): AssetRecord {
-    return this.#ledger.tenants.assetAt(this.#columns.assetIndex[entry] as number);
+    return this.#ledger.tenants.assetAt(this.#columns.assetIndex[entry]!);
   }
 
   amountAfter(entry: number): bigint {
     const { amountHigh, amountLow } = this.#columns;
     const { beforeHigh, beforeLow } = this.#placed;
-    const before = amountOf(beforeHigh[entry] as number, beforeLow[entry] as number);
-    return before + amountOf(amountHigh[entry] as number, amountLow[entry] as number);
+    const before = amountOf(beforeHigh[entry]!, beforeLow[entry]!);
+    return before + amountOf(amountHigh[entry]!, amountLow[entry]!);
   }
 
   spellsTokenId(entry: number): boolean {
-    return (this.#columns.shortId[entry] as number) >= 0;
+    return this.#columns.shortId[entry]! >= 0;
   }
 
   tokenId(entry: number): bigint | null {
-    const short = this.#columns.shortId[entry] as number;
+    const short = this.#columns.shortId[entry]!;
     if (short >= 0) return BigInt(short);
     const { standard, blobScheme } = this.asset(entry);
     return tokenIdOfBytes(standard, blobScheme, this.#columns.blobBytes(entry));
@@ -333,11 +331,10 @@ export class MintedColumns implements AcceptedColumns {
     const found = new Map<number, number>();
     let vaults = 0;
     for (let entry = 0; entry < count; entry++) {
-      if (this.#ledger.tenants.standards[assetIndex[entry] as number] !== "erc721") {
-        const place =
-          (this.batchNumber[entry] as number) * MAX_BATCH_VAULTS + (this.slot[entry] as number);
+      if (this.#ledger.tenants.standards[assetIndex[entry]!] !== "erc721") {
+        const place = this.batchNumber[entry]! * MAX_BATCH_VAULTS + this.slot[entry]!;
         // A place is below 2^52, so this is exact.
-        const vault = 2 * place + (mode[entry] as number);
+        const vault = 2 * place + mode[entry]!;
         const earlier = found.get(vault);
         if (earlier !== undefined) {
           last[earlier] = entry;

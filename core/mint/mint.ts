@@ -202,9 +202,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     let use: AssetUse | undefined;
     for (let entry = 0; entry < count; entry++) {
       if (columns.isMarked(entry, FAULTY)) continue;
-      this.#modes |= 1 << (mode[entry] as number);
-      if (use?.asset.assetIndex !== assetIndex[entry])
-        use = this.#uses.get(assetIndex[entry] as number);
+      this.#modes |= 1 << mode[entry]!;
+      if (use?.asset.assetIndex !== assetIndex[entry]) use = this.#uses.get(assetIndex[entry]!);
       if (use === undefined)
         throw new Error("an entry was read by an asset that is not the request's");
       const { asset } = use;
@@ -213,8 +212,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
         use.low += columns.quantityAt(entry);
         continue;
       }
-      use.high += amountHigh[entry] as number;
-      use.low += amountLow[entry] as number;
+      use.high += amountHigh[entry]!;
+      use.low += amountLow[entry]!;
       if (asset.standard === "erc721") {
         this.#tokens ??= new RequestedTokens(this.#ledger, columns);
         this.#tokens.ask(asset, entry);
@@ -291,7 +290,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     if (detail === null) return;
     const { assetIndex: indexes, mode } = this.#columns;
     indexes.forEach((index, entry) => {
-      if (index === assetIndex && MODES[mode[entry] as number] === "zk-rollup")
+      if (index === assetIndex && MODES[mode[entry]!] === "zk-rollup")
         this.#report(entry, "/dataAvailabilityMode", "rollup_not_available", detail);
     });
   }
@@ -305,7 +304,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
         continue;
       total +=
         asset.nextTokenId === null
-          ? amountOf(columns.amountHigh[entry] as number, columns.amountLow[entry] as number)
+          ? amountOf(columns.amountHigh[entry]!, columns.amountLow[entry]!)
           : BigInt(columns.quantityAt(entry));
       const fault = supplyFault(asset, total);
       if (fault === null) continue;
@@ -409,25 +408,20 @@ function placeEntries(
   let entry = 0;
   for (const [i, user] of users.entries()) {
     for (const end = entry + (userCounts[i] ?? 0); entry < end; entry++) {
-      vault.assetIndex = assetIndex[entry] as number;
-      vault.amountHigh = amountHigh[entry] as number;
-      vault.amountLow = amountLow[entry] as number;
+      vault.assetIndex = assetIndex[entry]!;
+      vault.amountHigh = amountHigh[entry]!;
+      vault.amountLow = amountLow[entry]!;
       vault.start = vault.end;
-      vault.end = blobEnd[entry] as number;
-      const modeOf = MODES[mode[entry] as number] ?? "validium";
+      vault.end = blobEnd[entry]!;
+      const modeOf = MODES[mode[entry]!] ?? "validium";
       const standard = ledger.tenants.standards[vault.assetIndex] ?? "erc20";
       let open = ledger.batches.unsealed.open(modeOf);
       const slot = standard === "erc721" ? -1 : open.growing(user, vault);
       if (slot >= 0) {
         const { vaults } = open;
-        const age = time - (vaults.createdAt[slot] as number);
+        const age = time - vaults.createdAt[slot]!;
         placed.added(entry, open.batchNumber, slot);
-        placed.grew(
-          entry,
-          vaults.amountHigh[slot] as number,
-          vaults.amountLow[slot] as number,
-          age,
-        );
+        placed.grew(entry, vaults.amountHigh[slot]!, vaults.amountLow[slot]!, age);
         open.grow(slot, vault.amountHigh, vault.amountLow, time);
         continue;
       }

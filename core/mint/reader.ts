@@ -227,10 +227,7 @@ class Reader {
     // The entry stays in the other checks: a token that is named twice gets that error, whatever
     // its amount.
     const { amountHigh, amountLow } = columns;
-    if (
-      asset?.standard === "erc721" &&
-      (amountHigh[entry] !== 0 || (amountLow[entry] as number) > 1)
-    )
+    if (asset?.standard === "erc721" && (amountHigh[entry] !== 0 || amountLow[entry]! > 1))
       this.#report(
         amountDecimal === undefined ? "/amount" : "/amountDecimal",
         "erc721_amount_not_one",

@@ -31,7 +31,7 @@ export class RequestedBindings {
 
   /** Notes an entry's id, unless it is bound to the entry's blob. */
   ask(asset: AssetRecord, entry: number): void {
-    const short = this.#columns.shortId[entry] as number;
+    const short = this.#columns.shortId[entry]!;
     if (short >= 0 && this.#ledger.minting.bindings.get(asset.assetIndex, short)) return;
     this.#asked.push({
       entry,
@@ -80,9 +80,9 @@ export class RequestedBindings {
   }
 
   #remember({ entry }: Asked): void {
-    const short = this.#columns.shortId[entry] as number;
+    const short = this.#columns.shortId[entry]!;
     if (short >= 0)
-      this.#ledger.minting.bindings.set(this.#columns.assetIndex[entry] as number, short, true);
+      this.#ledger.minting.bindings.set(this.#columns.assetIndex[entry]!, short, true);
   }
 }
 
@@ -170,6 +170,6 @@ export class RequestedMetadata {
   }
 
   #assetAt({ assetIndex }: MintColumns, entry: number): AssetRecord {
-    return this.#ledger.tenants.assetAt(assetIndex[entry] as number);
+    return this.#ledger.tenants.assetAt(assetIndex[entry]!);
   }
 }

@@ -30,9 +30,9 @@ export function numberTokens(
   let to = 0;
   const add = (entry: number, blob: Uint8Array, shortId: number): void => {
     origins[to] = entry;
-    numbered.assetIndex[to] = assetIndex[entry] as number;
-    numbered.setMode(to, mode[entry] as number);
-    numbered.setAmount(to, amountHigh[entry] as number, amountLow[entry] as number);
+    numbered.assetIndex[to] = assetIndex[entry]!;
+    numbered.setMode(to, mode[entry]!);
+    numbered.setAmount(to, amountHigh[entry]!, amountLow[entry]!);
     numbered.shortId[to] = shortId;
     for (const column of ["references", "metadata"] as const) {
       const text = columns[column]?.[entry];
@@ -45,9 +45,9 @@ export function numberTokens(
   for (const entries of columns.userCounts) {
     const first = to;
     for (const behind = entry + entries; entry < behind; entry++) {
-      const asset = assetAt(assetIndex[entry] as number);
+      const asset = assetAt(assetIndex[entry]!);
       if (asset.nextTokenId === null) {
-        add(entry, columns.blobBytes(entry), columns.shortId[entry] as number);
+        add(entry, columns.blobBytes(entry), columns.shortId[entry]!);
         continue;
       }
       let id = next.get(asset.assetIndex) ?? asset.nextTokenId;
@@ -72,7 +72,7 @@ export function tokenIdAt(
   { standard, blobScheme }: Pick<AssetRecord, "standard" | "blobScheme">,
   entry: number,
 ): bigint {
-  const short = columns.shortId[entry] as number;
+  const short = columns.shortId[entry]!;
   return short >= 0
     ? BigInt(short)
     : (tokenIdOfBytes(standard, blobScheme, columns.blobBytes(entry)) ?? 0n);
@@ -101,7 +101,7 @@ export class RequestedTokens {
 
   ask(asset: AssetRecord, entry: number): void {
     const { hasher } = this.#ledger.minting;
-    const short = this.#columns.shortId[entry] as number;
+    const short = this.#columns.shortId[entry]!;
     this.hashes[entry] =
       short >= 0
         ? hasher.ofShortId(asset.assetIndex, short)
@@ -115,7 +115,7 @@ export class RequestedTokens {
     this.#from = keys.length;
     for (let entry = 0; entry < this.hashes.length; entry++) {
       if (atHome[entry] === 0 || this.hashes[entry] === 0) continue;
-      const candidates = tokens.candidates(this.hashes[entry] as number);
+      const candidates = tokens.candidates(this.hashes[entry]!);
       if (candidates === null) continue;
       this.#lookup ??= new TokenLookup(this.#ledger);
       this.#lookup.prepare(candidates);
@@ -136,7 +136,7 @@ export class RequestedTokens {
     // into the caches.
     tokens.refsAtHome(this.hashes);
     for (let entry = 0; entry < count; entry++) {
-      const hash = this.hashes[entry] as number;
+      const hash = this.hashes[entry]!;
       if (hash === 0) continue;
       if (tokens.insert(hash, FIRST_PENDING + entry, true)) continue;
       if (this.#isNew?.[entry] !== 1) this.#check(tokens.candidates(hash) ?? [], entry, report);
@@ -153,9 +153,8 @@ export class RequestedTokens {
     this.hashes = columnOf(Uint32Array, columns.count);
     this.#isNew = new Uint8Array(columns.count);
     for (let entry = 0; entry < columns.count; entry++) {
-      const asset = this.#ledger.tenants.assetAt(columns.assetIndex[entry] as number);
-      if (asset.nextTokenId === null)
-        this.hashes[entry] = named[origins[entry] as number] as number;
+      const asset = this.#ledger.tenants.assetAt(columns.assetIndex[entry]!);
+      if (asset.nextTokenId === null) this.hashes[entry] = named[origins[entry] as number]!;
       else {
         this.ask(asset, entry);
         this.#isNew[entry] = 1;
@@ -169,7 +168,7 @@ export class RequestedTokens {
   /** Takes the tokens out of the index again. */
   giveBack(): void {
     for (let entry = this.#taken - 1; entry >= 0; entry--) {
-      const hash = this.hashes[entry] as number;
+      const hash = this.hashes[entry]!;
       if (hash !== 0) this.#ledger.minting.tokens.remove(hash, FIRST_PENDING + entry);
     }
     this.#taken = 0;
@@ -177,7 +176,7 @@ export class RequestedTokens {
 
   place(entry: number, batch: OpenBatch, slot: number): void {
     this.#ledger.minting.tokens.move(
-      this.hashes[entry] as number,
+      this.hashes[entry]!,
       FIRST_PENDING + entry,
       this.#ledger.batches.refs.refOf(batch, slot),
     );
@@ -189,7 +188,7 @@ export class RequestedTokens {
    */
   #check(candidates: readonly number[], entry: number, report: EntryReport): void {
     const { assetIndex } = this.#columns;
-    const asset = this.#ledger.tenants.assetAt(assetIndex[entry] as number);
+    const asset = this.#ledger.tenants.assetAt(assetIndex[entry]!);
     const tokenId = tokenIdAt(this.#columns, asset, entry);
     const minted = candidates.filter((ref) => ref < FIRST_PENDING);
     this.#lookup ??= new TokenLookup(this.#ledger);

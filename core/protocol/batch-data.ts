@@ -171,7 +171,7 @@ export function batchDataOf({ assets, words }: WordBatch): Uint8Array {
   for (let slot = 0, at = 0; slot < count; slot++, at += WORD_BYTES) {
     output.slice(heads, at, at + OWNER_AT);
     if (named === null) output.slice(heads, at + OWNER_AT, at + OWNER_AT + OWNER_BYTES);
-    else output.uint(named.places[slot] as number, OWNER_INDEX_BYTES);
+    else output.uint(named.places[slot]!, OWNER_INDEX_BYTES);
     output.slice(heads, at + WORD_BYTES - width, at + WORD_BYTES);
   }
   output.slice(words.rests, 0, words.restBytes);
@@ -253,13 +253,13 @@ export function readBatchData(data: Uint8Array, options: DecodeOptions = {}): Wo
     head.set(data.subarray(record, record + OWNER_AT));
     let owner = record + OWNER_AT;
     if (owners > 0) {
-      const place = ((data[owner] as number) << 8) | (data[owner + 1] as number);
+      const place = (data[owner]! << 8) | data[owner + 1]!;
       if (place >= owners) throw new BatchDataError("owner_index", owner);
       owner = ownersAt + place * OWNER_BYTES;
     }
     head.set(data.subarray(owner, owner + OWNER_BYTES), OWNER_AT);
     head.set(data.subarray(record + size - width, record + size), WORD_BYTES - width);
-    const end = rest + continuationsOf(head[0] as number) * CONTINUATION_BYTES;
+    const end = rest + continuationsOf(head[0]!) * CONTINUATION_BYTES;
     if (end > data.length) throw new BatchDataError("truncated", rest);
     words.addSpelt(head, data.subarray(rest, end));
     rest = end;
@@ -489,7 +489,7 @@ export class BatchInput {
     this.require(size);
     let value = 0;
     for (const end = this.offset + size; this.offset < end; this.offset++)
-      value = value * 0x100 + (this.#data[this.offset] as number);
+      value = value * 0x100 + this.#data[this.offset]!;
     return value;
   }
 
@@ -544,6 +544,6 @@ export class BatchOutput {
   }
 
   slice(from: Uint8Array, start: number, end: number): void {
-    for (let i = start; i < end; i++) this.#bytes[this.#offset++] = from[i] as number;
+    for (let i = start; i < end; i++) this.#bytes[this.#offset++] = from[i]!;
   }
 }

@@ -82,7 +82,7 @@ export function blobBatchOf({ assets, words }: WordBatch): BlobBatch {
   elements.set(words.heads.subarray(0, count * ELEMENT_BYTES));
   let next = count;
   for (let slot = 0; slot < count && next < size; slot++) {
-    const end = words.ends[slot] as number;
+    const end = words.ends[slot]!;
     let at = words.startOf(slot);
     if (at < end) writePlace(elements, slot * ELEMENT_BYTES, next);
     for (; at < end; at += CONTINUATION_BYTES)
@@ -126,7 +126,7 @@ export function elementPlaces(
 ): readonly number[] {
   const at = slot * ELEMENT_BYTES;
   const first = placeIn(elements, at);
-  const more = continuationsOf(elements[at] as number);
+  const more = continuationsOf(elements[at]!);
   return [slot, ...Array.from({ length: more }, (_, i) => first + i)];
 }
 

@@ -96,7 +96,7 @@ export type Part = number | bigint | Hex | Uint8Array;
  * `validation_failed` for hex of another size.
  */
 export function packed(sizes: readonly number[], ...values: readonly Part[]): Uint8Array {
-  const sizeOf = (i: number) => sizes[i % sizes.length] as number;
+  const sizeOf = (i: number) => sizes[i % sizes.length]!;
   const bytes = new Uint8Array(values.reduce<number>((sum, _, i) => sum + sizeOf(i), 0));
   let at = 0;
   for (const [i, value] of values.entries()) {
@@ -142,7 +142,7 @@ export function wordOf(value: number | bigint): Hash {
 
 export function readNumber(bytes: Uint8Array, at: number, length: number): bigint {
   let value = 0n;
-  for (let i = at; i < at + length; i++) value = (value << 8n) | BigInt(bytes[i] as number);
+  for (let i = at; i < at + length; i++) value = (value << 8n) | BigInt(bytes[i]!);
   return value;
 }
 
@@ -158,8 +158,7 @@ export function writeNumber(value: bigint, length: number, into: Uint8Array, at:
 function fill(hex: string, into: Uint8Array, offset: number): boolean {
   if (hex.length % 2 !== 0 || !hex.startsWith("0x")) return false;
   for (let i = 2, at = offset; i < hex.length; i += 2, at++) {
-    const byte =
-      ((NIBBLES[hex.charCodeAt(i)] as number) << 4) | (NIBBLES[hex.charCodeAt(i + 1)] as number);
+    const byte = (NIBBLES[hex.charCodeAt(i)]! << 4) | NIBBLES[hex.charCodeAt(i + 1)]!;
     if (byte < 0) return false;
     into[at] = byte;
   }
@@ -168,7 +167,7 @@ function fill(hex: string, into: Uint8Array, offset: number): boolean {
 
 /** The value of a hex digit by its UTF-16 code, -1 for any other character. */
 export function hexValue(code: number): number {
-  return NIBBLES[code] as number;
+  return NIBBLES[code]!;
 }
 
 /**

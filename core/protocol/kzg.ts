@@ -133,11 +133,10 @@ function polynomialAt(point: bigint, values: readonly bigint[]): bigint {
   const domain = values.map((_, i) => evaluationPoint(i));
   const differences = domain.map((root) => Fr.sub(point, root));
   const onDomain = differences.indexOf(0n);
-  if (onDomain >= 0) return values[onDomain] as bigint;
+  if (onDomain >= 0) return values[onDomain]!;
   const inverses = Fr.invertBatch(differences);
   let sum = 0n;
-  for (const [i, value] of values.entries())
-    sum += Fr.mul(Fr.mul(value, domain[i] as bigint), inverses[i] as bigint);
+  for (const [i, value] of values.entries()) sum += Fr.mul(Fr.mul(value, domain[i]!), inverses[i]!);
   const count = BigInt(BLOB_ELEMENTS);
   return Fr.mul(Fr.mul(sum, Fr.sub(Fr.pow(point, count), 1n)), Fr.inv(count));
 }

@@ -70,7 +70,7 @@ function* nodesAbove(slots: readonly number[], treeHeight: number) {
   for (let height = 0; height < treeHeight; height++) {
     const parents: number[] = [];
     for (let i = 0; i < known.length; i++) {
-      const index = known[i] as number;
+      const index = known[i]!;
       const isPair = known[i + 1] === (index ^ 1);
       if (isPair) i++;
       parents.push(index >>> 1);

@@ -17,7 +17,7 @@ import * as manifests from "./manifest.ts";
 import { MAX_HEIGHT, treeHeight } from "./merkle.ts";
 import { multiproofRoot, multiproofSiblings } from "./multiproof.ts";
 import { openedRoot } from "./opening.ts";
-import { unpackVaultId, type VaultPlace } from "./vault.ts";
+import { unpackVaultId } from "./vault.ts";
 import { vaultLeaf } from "./words.ts";
 
 /** The tree of a batch's vaults, and the assets of its manifest. */
@@ -177,7 +177,7 @@ export function verifyVaultMultiproof(expectedRoot: Hash, proof: VaultMultiproof
       leaves.set(vaultLeaf(vault, named.indexOf(manifests.manifestLeaf(vault))), i * HASH_BYTES);
     const content = multiproofRoot(vaultCount, slots, leaves, packHashes(siblings));
     if (content === null) return false;
-    const { mode } = places[0] as VaultPlace;
+    const { mode } = places[0]!;
     const root = manifests.batchRoot(
       manifests.kindOf(mode),
       manifests.rootOfLeaves(manifest),

@@ -200,7 +200,7 @@ export function leavesOf(
 ): Uint8Array {
   const auths = new Map(
     [...new Set(outputs.map(({ group }) => group))].map((i) => {
-      const { transfers, deadline, signature } = groups[i] as TransferGroup;
+      const { transfers, deadline, signature } = groups[i]!;
       return [i, transferAuth(deadline, transferList(transfers), hexToBytes(signature))];
     }),
   );
@@ -252,7 +252,7 @@ function writeGroup(group: TransferGroup, output: BatchOutput, before: bigint): 
   output.uint(Number(deadline), 4);
   if (has(form, NEW_BASE)) output.u64(base);
   if (has(form, MANY)) output.uint(transfers.length, 2);
-  if (has(form, ONE_RECEIVER)) output.hex((transfers[0] as Transfer).to, 20);
+  if (has(form, ONE_RECEIVER)) output.hex(transfers[0]!.to, 20);
   output.hex(signature, has(form, APPROVED) ? 0 : SIGNATURE_BYTES);
   for (const { vaultId, amount, to } of transfers) {
     requireVaultId("vaultId", vaultId);

@@ -27,7 +27,7 @@ export function hopOf(
   { outId, part, group, transfer: { amount, to } }: TransferOutput,
   place: Pick<ProvenHop, "header" | "siblings">,
 ): ProvenHop {
-  const { transfers, deadline, signature } = groups[group] as TransferGroup;
+  const { transfers, deadline, signature } = groups[group]!;
   return {
     outId,
     part,

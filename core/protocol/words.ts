@@ -99,7 +99,7 @@ export class Words {
   }
 
   startOf(slot: number): number {
-    return slot === 0 ? 0 : (this.ends[slot - 1] as number);
+    return slot === 0 ? 0 : this.ends[slot - 1]!;
   }
 
   /** Bytes of all continuations. */
@@ -148,11 +148,11 @@ export class Words {
     const { heads } = this;
     const head = this.count * WORD_BYTES;
     heads[head + 1] = assetIndex;
-    for (let i = 0; i < PAYLOAD - OWNER; i++) heads[head + OWNER + i] = owner[i] as number;
+    for (let i = 0; i < PAYLOAD - OWNER; i++) heads[head + OWNER + i] = owner[i]!;
     const more = writePayload(heads, head, amountHigh, amountLow, blobs, start, end);
     if (more > 0) {
       const at = this.#room(more * CONTINUATION_BYTES);
-      if ((heads[head] as number) >> 4 === Form.bytes) {
+      if (heads[head]! >> 4 === Form.bytes) {
         this.rests[at] = end - start;
         this.rests.set(blobs.subarray(start, end), at + 1);
       } else this.rests.set(ID.subarray(1), at);
@@ -205,15 +205,15 @@ export function writePayload(
   if (spelling !== NO_NUMBER && amountHigh === 0 && amountLow === 1) {
     const isShort = isZero(ID, PAYLOAD);
     head[at] = ((Form.number + spelling) << 4) | (isShort ? 0 : 1);
-    if (isShort) for (let i = PAYLOAD; i < WORD_BYTES; i++) head[at + i] = ID[i] as number;
-    else head[at + WORD_BYTES - 1] = ID[0] as number;
+    if (isShort) for (let i = PAYLOAD; i < WORD_BYTES; i++) head[at + i] = ID[i]!;
+    else head[at + WORD_BYTES - 1] = ID[0]!;
     return isShort ? 0 : 1;
   }
   if (spelling === 0 && amountHigh < 0x100 && isZero(ID, COUNTED_ID)) {
     head[at] = Form.counted << 4;
     head[at + PAYLOAD] = amountHigh;
     writeWord(head, at + PAYLOAD + 1, amountLow);
-    for (let i = COUNTED_ID; i < WORD_BYTES; i++) head[at + i] = ID[i] as number;
+    for (let i = COUNTED_ID; i < WORD_BYTES; i++) head[at + i] = ID[i]!;
     return 0;
   }
   const more = Math.floor((end - start + CONTINUATION_BYTES) / CONTINUATION_BYTES);
@@ -236,7 +236,7 @@ export function continuationsOf(tag: number): number {
 
 /** The place of the first continuation that a head in a blob names. */
 export function placeIn(heads: Uint8Array, at: number): number {
-  return ((heads[at + PAYLOAD] as number) << 8) | (heads[at + PAYLOAD + 1] as number);
+  return (heads[at + PAYLOAD]! << 8) | heads[at + PAYLOAD + 1]!;
 }
 
 export function writePlace(heads: Uint8Array, at: number, place: number): void {
@@ -272,11 +272,11 @@ export function wordsOf({ assetIndex, owner, amount, blob }: WordVault): VaultWo
  * const vault = readWords({ head: words.headAt(slot), rest: words.restAt(slot) });
  */
 export function readWords({ head, rest }: VaultWords): WordVault | null {
-  const tag = head[0] as number;
+  const tag = head[0]!;
   if (rest.length !== continuationsOf(tag) * CONTINUATION_BYTES) return null;
   const read = contentOf(tag >> 4, head, rest);
   if (read === null || read.amount < 1n || read.amount > MAX_AMOUNT) return null;
-  const assetIndex = head[1] as number;
+  const assetIndex = head[1]!;
   if (assetIndex >= MAX_BATCH_ASSETS) return null;
   const vault = { assetIndex, owner: head.slice(OWNER, PAYLOAD), ...read };
   const again = wordsOf(vault);
@@ -328,7 +328,7 @@ export function leavesOfWords(
       const end = (slot + 1) * WORD_BYTES;
       for (let i = slot * WORD_BYTES; i < end; i += 4, at += 4)
         into.setUint32(at, from.getUint32(i));
-      for (; rest < (restEnds[slot] as number); rest++) preimages[at++] = rests[rest] as number;
+      for (; rest < restEnds[slot]!; rest++) preimages[at++] = rests[rest]!;
       ends[slot - start] = at;
     }
     const digests = leaves.subarray(start * HASH_BYTES, (start + count) * HASH_BYTES);
@@ -372,7 +372,7 @@ function contentOf(
     const id = new Uint8Array(WORD_BYTES);
     if (rest.length === 0) id.set(head.subarray(PAYLOAD), PAYLOAD);
     else {
-      id[0] = head[WORD_BYTES - 1] as number;
+      id[0] = head[WORD_BYTES - 1]!;
       id.set(rest.subarray(0, CONTINUATION_BYTES), 1);
     }
     return { amount: 1n, blob: spelled(form - Form.number, id) };
@@ -383,7 +383,7 @@ function contentOf(
     return { amount: readNumber(head, PAYLOAD, COUNTED_ID - PAYLOAD), blob: spelled(0, id) };
   }
   if (form !== Form.bytes || rest.length === 0) return null;
-  const blob = rest.slice(1, 1 + (rest[0] as number));
+  const blob = rest.slice(1, 1 + rest[0]!);
   return { amount: readNumber(head, LAST_EIGHT, 8), blob };
 }
 
@@ -425,7 +425,7 @@ function isDecimal(text: Uint8Array, start: number, end: number): boolean {
   if (digits === 0 || (digits > 1 && text[start] === ZERO)) return false;
   let value = 0;
   for (let i = start; i < end; i++) {
-    const digit = (text[i] as number) - ZERO;
+    const digit = text[i]! - ZERO;
     if (digit < 0 || digit > 9) return false;
     value = value * 10 + digit;
   }

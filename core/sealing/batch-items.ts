@@ -27,7 +27,7 @@ export function itemsOf(
   let asset = -1;
   let isItem = false;
   for (let slot = 0; slot < vaults.count; slot++) {
-    const assetIndex = vaults.assetIndex[slot] as number;
+    const assetIndex = vaults.assetIndex[slot]!;
     if (assetIndex !== asset) {
       asset = assetIndex;
       isItem = assetAt(assetIndex).standard === "erc1155";
@@ -42,7 +42,7 @@ export function itemsOf(
   const keys: Buffer[] = [];
   const values: Buffer[] = [];
   for (const { first, slots } of slotsOf.values()) {
-    const assetIndex = vaults.assetIndex[first] as number;
+    const assetIndex = vaults.assetIndex[first]!;
     const blob = vaults.blobs.subarray(vaults.blobStart(first), vaults.blobEnd[first]);
     const tokenId = tokenIdOfBytes("erc1155", assetAt(assetIndex).blobScheme, blob) ?? 0n;
     keys.push(keyOf.item(assetIndex, tokenId, mode, batchNumber));
@@ -62,8 +62,8 @@ export function* itemRecords({ keys, keyEnds, values, valueEnds }: BatchItems) {
 }
 
 function piece(bytes: Uint8Array, ends: Uint32Array, i: number): Buffer {
-  const start = i === 0 ? 0 : (ends[i - 1] as number);
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, (ends[i] as number) - start);
+  const start = i === 0 ? 0 : ends[i - 1]!;
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, ends[i]! - start);
 }
 
 function endsOf(pieces: readonly Buffer[]): Uint32Array {

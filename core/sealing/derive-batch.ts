@@ -167,11 +167,11 @@ function tokensOf(
   let isUnique = false;
   for (let slot = 0; slot < count; slot++) {
     if (assetIndex[slot] !== asset) {
-      asset = assetIndex[slot] as number;
+      asset = assetIndex[slot]!;
       isUnique = assetAt(asset).standard === "erc721";
     }
     if (!isUnique || voids?.[slot] === 1) continue;
-    hashes[found] = tokenHash[slot] as number;
+    hashes[found] = tokenHash[slot]!;
     slots[found++] = slot;
   }
   return { hashes: hashes.subarray(0, found), slots: slots.subarray(0, found) };

@@ -26,23 +26,15 @@ export function columnWords(
   const words = new Words(count);
   let [lastAsset, place] = [-1, -1];
   for (let slot = 0, start = 0; slot < count; slot++) {
-    const end = blobEnd[slot] as number;
+    const end = blobEnd[slot]!;
     if (voids?.[slot] === 1) words.addVoid();
     else {
       if (assetIndex[slot] !== lastAsset) {
-        lastAsset = assetIndex[slot] as number;
-        place = places.get(lastAsset) as number;
+        lastAsset = assetIndex[slot]!;
+        place = places.get(lastAsset)!;
       }
       const { owner } = vaults.holderOf(slot);
-      words.add(
-        place,
-        owner,
-        amountHigh[slot] as number,
-        amountLow[slot] as number,
-        blobs,
-        start,
-        end,
-      );
+      words.add(place, owner, amountHigh[slot]!, amountLow[slot]!, blobs, start, end);
     }
     start = end;
   }
@@ -59,8 +51,7 @@ function manifestOf(
   voids: Uint8Array | null,
 ): AssetId[] {
   const used = new Set<number>();
-  for (let slot = 0; slot < count; slot++)
-    if (voids?.[slot] !== 1) used.add(assetIndex[slot] as number);
+  for (let slot = 0; slot < count; slot++) if (voids?.[slot] !== 1) used.add(assetIndex[slot]!);
   if (used.size > MAX_BATCH_ASSETS)
     throw new Error("a batch of more assets than its manifest can name");
   const assets = [...used].map(assetAt).map(({ chainId, assetType }) => ({ chainId, assetType }));

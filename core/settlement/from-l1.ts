@@ -59,7 +59,7 @@ async function adoptWith(options: AdoptOptions, committed: CommittedData): Promi
     const early = `L1's newest batches of ${mode} are not final yet. Adopt again when they are.`;
     if (there.length < countOf(mode, newest)) throw new MintmarkError("l1_failed", early);
     let first = 0;
-    while (first < there.length && (await isOurs(engine, there[first] as CommitEvent))) first++;
+    while (first < there.length && (await isOurs(engine, there[first]!))) first++;
     const batches: AdoptedBatch[] = [];
     for (const commit of there.slice(first)) {
       signal?.throwIfAborted();

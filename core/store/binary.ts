@@ -87,7 +87,7 @@ export class ByteWriter {
   bytes(from: Uint8Array, start = 0, end = from.length): void {
     let at = this.#grow(end - start);
     const buffer = this.#buffer;
-    for (let i = start; i < end; i++) buffer[at++] = from[i] as number;
+    for (let i = start; i < end; i++) buffer[at++] = from[i]!;
   }
 
   uuid(value: Uuid): void {
@@ -228,10 +228,10 @@ const uuidScratch = Buffer.alloc(36, DASH);
 
 export function uuidText(bytes: Uint8Array): Uuid {
   for (let i = 0, at = 0; i < UUID_BYTES; i++) {
-    const byte = bytes[i] as number;
+    const byte = bytes[i]!;
     if (at === 8 || at === 13 || at === 18 || at === 23) at++;
-    uuidScratch[at++] = HEX_DIGITS[byte >> 4] as number;
-    uuidScratch[at++] = HEX_DIGITS[byte & 15] as number;
+    uuidScratch[at++] = HEX_DIGITS[byte >> 4]!;
+    uuidScratch[at++] = HEX_DIGITS[byte & 15]!;
   }
   return uuidScratch.toString("latin1");
 }
@@ -252,9 +252,9 @@ export function timeUuid(now: number): Uuid {
     used = 0;
   }
   newUuid.writeUIntBE(now, 0, 6);
-  for (let i = 6; i < 16; i++) newUuid[i] = randomPool[used++] as number;
-  newUuid[6] = 0x70 | ((newUuid[6] as number) & 0x0f);
-  newUuid[8] = 0x80 | ((newUuid[8] as number) & 0x3f);
+  for (let i = 6; i < 16; i++) newUuid[i] = randomPool[used++]!;
+  newUuid[6] = 0x70 | (newUuid[6]! & 0x0f);
+  newUuid[8] = 0x80 | (newUuid[8]! & 0x3f);
   return uuidText(newUuid);
 }
 

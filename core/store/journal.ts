@@ -123,7 +123,7 @@ export async function readUserRequests(
 ) {
   const records = await store.getMany(sequences.map(keyOf.journal));
   return records.flatMap((record, i): UserRequest[] => {
-    const sequence = sequences[i] as number;
+    const sequence = sequences[i]!;
     const { number, from } = openRecord(required(record, sequence), nameOf(sequence));
     if (number === MINT_KIND) return [{ sequence, mints: new MintEntries(from), transferId: null }];
     return number === TRANSFERS_KIND

@@ -101,7 +101,7 @@ function readRecord(log: Buffer, at: number) {
 function crc32c(bytes: Uint8Array): number {
   let crc = -1;
   for (let at = 0; at < bytes.length; at++)
-    crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ (bytes[at] as number)) & 0xff] as number);
+    crc = (crc >>> 8) ^ CRC_TABLE[(crc ^ (bytes[at] as number)) & 0xff]!;
   return ~crc;
 }
 

@@ -122,11 +122,11 @@ export class MintColumns {
     mark: typeof BY_TOKEN_ID | typeof BY_DECIMAL | typeof BY_DEFAULT | typeof FAULTY,
   ): void {
     this.#marks ??= new Uint8Array(this.count);
-    this.#marks[entry] = (this.#marks[entry] as number) | mark;
+    this.#marks[entry] = this.#marks[entry]! | mark;
   }
 
   isMarked(entry: number, mark: number): boolean {
-    return this.#marks !== null && ((this.#marks[entry] as number) & mark) !== 0;
+    return this.#marks !== null && (this.#marks[entry]! & mark) !== 0;
   }
 
   /** Makes room for an entry's blob behind that of the entry before. Returns its start. */
@@ -152,7 +152,7 @@ export class MintColumns {
    */
   noteShortId(entry: number, asset: Pick<AssetRecord, "standard" | "blobScheme"> | null): boolean {
     const isPlain = asset !== null && asset.blobScheme === "mintmark" && asset.standard !== "erc20";
-    const end = this.blobEnd[entry] as number;
+    const end = this.blobEnd[entry]!;
     const short = isPlain ? shortDecimalIn(this.blobs, this.blobStart(entry), end) : -1;
     this.shortId[entry] = short;
     return short >= 0;
@@ -176,7 +176,7 @@ export class MintColumns {
   }
 
   quantityAt(entry: number): number {
-    return this.#quantities === null ? 1 : (this.#quantities[entry] as number);
+    return this.#quantities === null ? 1 : this.#quantities[entry]!;
   }
 
   /** A digest of the request, to compare requests with the same idempotency key. */
@@ -207,7 +207,7 @@ export class MintColumns {
   }
 
   blobAt(entry: number): Hex {
-    return hexOf(this.blobs, this.blobStart(entry), this.blobEnd[entry] as number);
+    return hexOf(this.blobs, this.blobStart(entry), this.blobEnd[entry]!);
   }
 
   blobBytes(entry: number): Uint8Array {
@@ -225,6 +225,6 @@ export class MintColumns {
   }
 
   blobStart(entry: number): number {
-    return entry === 0 ? 0 : (this.blobEnd[entry - 1] as number);
+    return entry === 0 ? 0 : this.blobEnd[entry - 1]!;
   }
 }

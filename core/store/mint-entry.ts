@@ -127,13 +127,13 @@ export function encodeMintEntry(
   ];
   let start = 0;
   for (let entry = 0; entry < count; entry++) {
-    const bit = mode[entry] as number;
-    const batch = batchNumber[entry] as number;
+    const bit = mode[entry]!;
+    const batch = batchNumber[entry]!;
     const before = beforeHigh[entry] !== 0 || beforeLow[entry] !== 0;
     const one = amountHigh[entry] === 0 && amountLow[entry] === 1;
     const isNext = batch !== batches[bit];
     batches[bit] = batch;
-    to.varint(assetIndex[entry] as number);
+    to.varint(assetIndex[entry]!);
     to.u8(
       (bit === 0 ? 0 : MODE_BIT) |
         (isNext ? NEXT_BATCH_BIT : 0) |
@@ -141,12 +141,12 @@ export function encodeMintEntry(
         (one ? 0 : AMOUNT_BIT),
     );
     if (before) {
-      to.varint(slot[entry] as number);
-      to.varintWords(beforeHigh[entry] as number, beforeLow[entry] as number);
-      to.varint(age[entry] as number);
+      to.varint(slot[entry]!);
+      to.varintWords(beforeHigh[entry]!, beforeLow[entry]!);
+      to.varint(age[entry]!);
     }
-    if (!one) to.varintWords(amountHigh[entry] as number, amountLow[entry] as number);
-    const end = blobEnd[entry] as number;
+    if (!one) to.varintWords(amountHigh[entry]!, amountLow[entry]!);
+    const end = blobEnd[entry]!;
     to.u8(end - start);
     to.bytes(blobs, start, end);
     start = end;

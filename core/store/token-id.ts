@@ -44,7 +44,7 @@ export function shortDecimalIn(bytes: Uint8Array, start: number, end: number): n
   if (length < 1 || length > EXACT_DIGITS || (length > 1 && bytes[start] === ZERO)) return -1;
   let value = 0;
   for (let i = start; i < end; i++) {
-    const digit = bytes[i] as number;
+    const digit = bytes[i]!;
     if (digit < ZERO || digit > NINE) return -1;
     value = value * 10 + (digit - ZERO);
   }
@@ -98,7 +98,7 @@ export class TokenHasher {
     let v3 = this.#k1 ^ 0x7465_6462;
     // One round a word, one for the length, three to finish.
     for (let i = 0; i < count + 4; i++) {
-      const word = i < count ? (words[i] as number) | 0 : i === count ? count << 26 : 0;
+      const word = i < count ? words[i]! | 0 : i === count ? count << 26 : 0;
       if (i === count + 1) v2 ^= 0xff;
       v3 ^= word;
       v0 = (v0 + v1) | 0;

@@ -37,7 +37,7 @@ export class TokenIndex {
     for (let at = home(hash, shard); shard[at + 1] !== 0; at = next(at, shard)) {
       if (shard[at] !== hash) continue;
       found ??= [];
-      found.push(shard[at + 1] as number);
+      found.push(shard[at + 1]!);
     }
     return found;
   }
@@ -50,9 +50,9 @@ export class TokenIndex {
     if (hashes.length > this.#atHome.length) this.#atHome = new Uint32Array(2 * hashes.length);
     const refs = this.#atHome;
     for (let i = 0; i < hashes.length; i++) {
-      const hash = hashes[i] as number;
+      const hash = hashes[i]!;
       const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
-      refs[i] = shard[home(hash, shard) + 1] as number;
+      refs[i] = shard[home(hash, shard) + 1]!;
     }
     return refs;
   }
@@ -70,7 +70,7 @@ export class TokenIndex {
       if (onlyOne && shard[at] === hash) return false;
     shard[at] = hash;
     shard[at + 1] = ref;
-    this.#counts[number] = (this.#counts[number] as number) + 1;
+    this.#counts[number] = this.#counts[number]! + 1;
     return true;
   }
 
@@ -80,16 +80,14 @@ export class TokenIndex {
    */
   insertAll(number: number, hashes: Uint32Array, slots: Uint32Array, firstRef: number): void {
     const shard = this.#withRoom(number, hashes.length);
-    for (let i = 0; i < hashes.length; i++)
-      place(shard, hashes[i] as number, firstRef + 2 * (slots[i] as number));
-    this.#counts[number] = (this.#counts[number] as number) + hashes.length;
+    for (let i = 0; i < hashes.length; i++) place(shard, hashes[i]!, firstRef + 2 * slots[i]!);
+    this.#counts[number] = this.#counts[number]! + hashes.length;
   }
 
   /** The shard, grown if `more` tokens would overfill it. */
   #withRoom(number: number, more = 1): Uint32Array {
     let shard = this.#shards[number] as Uint32Array;
-    while ((this.#counts[number] as number) + more > (shard.length >>> 1) * MAX_LOAD)
-      shard = grown(shard);
+    while (this.#counts[number]! + more > (shard.length >>> 1) * MAX_LOAD) shard = grown(shard);
     this.#shards[number] = shard;
     return shard;
   }
@@ -103,14 +101,14 @@ export class TokenIndex {
     const number = hash & (SHARDS - 1);
     const shard = this.#shards[number] as Uint32Array;
     let free = find(shard, hash, ref);
-    this.#counts[number] = (this.#counts[number] as number) - 1;
+    this.#counts[number] = this.#counts[number]! - 1;
     // Later tokens move up, unless that would put them before their own place.
     for (let at = next(free, shard); shard[at + 1] !== 0; at = next(at, shard)) {
-      const own = home(shard[at] as number, shard);
+      const own = home(shard[at]!, shard);
       const between = free < at ? own > free && own <= at : own > free || own <= at;
       if (between) continue;
-      shard[free] = shard[at] as number;
-      shard[free + 1] = shard[at + 1] as number;
+      shard[free] = shard[at]!;
+      shard[free + 1] = shard[at + 1]!;
       free = at;
     }
     shard[free] = 0;
@@ -150,7 +148,7 @@ function find(shard: Uint32Array, hash: number, ref: number): number {
 function grown(shard: Uint32Array): Uint32Array {
   const larger = new Uint32Array(2 * Math.ceil((shard.length >>> 1) * GROWTH));
   for (let at = 0; at < shard.length; at += 2) {
-    if (shard[at + 1] !== 0) place(larger, shard[at] as number, shard[at + 1] as number);
+    if (shard[at + 1] !== 0) place(larger, shard[at]!, shard[at + 1]!);
   }
   return larger;
 }
@@ -175,18 +173,17 @@ export function encodeBatchTokens({ hashes, slots }: BatchTokens): Buffer {
   record[0] = RECORD_VERSION;
   const starts = new Uint32Array(SHARDS + 1);
   for (let i = 0; i < count; i++) {
-    const shard = ((hashes[i] as number) & (SHARDS - 1)) + 1;
-    starts[shard] = (starts[shard] as number) + 1;
+    const shard = (hashes[i]! & (SHARDS - 1)) + 1;
+    starts[shard] = starts[shard]! + 1;
   }
-  for (let shard = 1; shard <= SHARDS; shard++)
-    starts[shard] = (starts[shard] as number) + (starts[shard - 1] as number);
+  for (let shard = 1; shard <= SHARDS; shard++) starts[shard] = starts[shard]! + starts[shard - 1]!;
   for (let i = 0; i < count; i++) {
-    const hash = hashes[i] as number;
+    const hash = hashes[i]!;
     const shard = hash & (SHARDS - 1);
-    const at = starts[shard] as number;
+    const at = starts[shard]!;
     starts[shard] = at + 1;
     record.writeUInt32BE(hash, 1 + 4 * at);
-    record.writeUInt32BE(slots[i] as number, 1 + 4 * (count + at));
+    record.writeUInt32BE(slots[i]!, 1 + 4 * (count + at));
   }
   record.writeUInt32BE(crc32(record.subarray(0, record.length - 4)), record.length - 4);
   return record;

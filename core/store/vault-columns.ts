@@ -106,7 +106,7 @@ export class VaultColumns {
     const end = at + vault.end - vault.start;
     if (end > this.blobs.length)
       this.blobs = larger(this.blobs, Math.max(2 * this.blobs.length, end));
-    for (let i = vault.start; i < vault.end; i++) this.blobs[at++] = vault.blobs[i] as number;
+    for (let i = vault.start; i < vault.end; i++) this.blobs[at++] = vault.blobs[i]!;
     this.blobEnd[slot] = end;
     this.count = slot + 1;
     return slot;
@@ -114,18 +114,18 @@ export class VaultColumns {
 
   /** Adds to a vault's amount. The caller has checked the sum. */
   grow(slot: number, high: number, low: number, updatedAt: number): void {
-    const sum = (this.amountLow[slot] as number) + low;
+    const sum = this.amountLow[slot]! + low;
     this.amountLow[slot] = sum;
-    this.amountHigh[slot] = (this.amountHigh[slot] as number) + high + (sum >= 2 ** 32 ? 1 : 0);
+    this.amountHigh[slot] = this.amountHigh[slot]! + high + (sum >= 2 ** 32 ? 1 : 0);
     this.updatedAt[slot] = updatedAt;
   }
 
   blobStart(slot: number): number {
-    return slot === 0 ? 0 : (this.blobEnd[slot - 1] as number);
+    return slot === 0 ? 0 : this.blobEnd[slot - 1]!;
   }
 
   holderOf(slot: number): Holder {
-    const holder = this.#holders.get(this.userIndex[slot] as number);
+    const holder = this.#holders.get(this.userIndex[slot]!);
     if (holder === undefined) throw new Error(`the holder of slot ${slot} is unknown`);
     return holder;
   }
@@ -134,7 +134,7 @@ export class VaultColumns {
     const found = new Set<number>();
     for (let slot = 0; slot < this.count; slot++) {
       if (slot === 0 || this.assetIndex[slot] !== this.assetIndex[slot - 1])
-        found.add(this.assetIndex[slot] as number);
+        found.add(this.assetIndex[slot]!);
     }
     return [...found];
   }
@@ -168,16 +168,16 @@ export class VaultColumns {
       applicationIndex,
       userIndex,
       owner: hexOf(owner, 0, owner.length),
-      assetIndex: this.assetIndex[slot] as number,
-      amount: amountOf(this.amountHigh[slot] as number, this.amountLow[slot] as number),
+      assetIndex: this.assetIndex[slot]!,
+      amount: amountOf(this.amountHigh[slot]!, this.amountLow[slot]!),
       blob: this.blobAt(slot),
-      createdAt: this.createdAt[slot] as number,
-      updatedAt: this.updatedAt[slot] as number,
+      createdAt: this.createdAt[slot]!,
+      updatedAt: this.updatedAt[slot]!,
     };
   }
 
   blobAt(slot: number): Hex {
-    return hexOf(this.blobs, this.blobStart(slot), this.blobEnd[slot] as number);
+    return hexOf(this.blobs, this.blobStart(slot), this.blobEnd[slot]!);
   }
 
   #grow(): void {
@@ -264,9 +264,9 @@ export function encodeColumns(vaults: VaultColumns, first: number, end: number):
     vaults;
   const positions = new Map<number, number>();
   // Vaults are created in slot order, and time never decreases.
-  const base = createdAt[first] as number;
+  const base = createdAt[first]!;
   for (let slot = first; slot < end; slot++) {
-    const user = userIndex[slot] as number;
+    const user = userIndex[slot]!;
     if ((slot === first || user !== userIndex[slot - 1]) && !positions.has(user))
       positions.set(user, slot);
   }
@@ -283,16 +283,16 @@ export function encodeColumns(vaults: VaultColumns, first: number, end: number):
   }
   scratch.u8(end - first);
   for (let slot = first; slot < end; slot++) {
-    const user = userIndex[slot] as number;
-    if (slot === first || user !== userIndex[slot - 1]) position = positions.get(user) as number;
-    const created = createdAt[slot] as number;
+    const user = userIndex[slot]!;
+    if (slot === first || user !== userIndex[slot - 1]) position = positions.get(user)!;
+    const created = createdAt[slot]!;
     const start = vaults.blobStart(slot);
-    const behind = blobEnd[slot] as number;
+    const behind = blobEnd[slot]!;
     scratch.u8(position);
-    scratch.varint(assetIndex[slot] as number);
-    scratch.varintWords(amountHigh[slot] as number, amountLow[slot] as number);
+    scratch.varint(assetIndex[slot]!);
+    scratch.varintWords(amountHigh[slot]!, amountLow[slot]!);
     scratch.varint(created - base);
-    scratch.varint((updatedAt[slot] as number) - created);
+    scratch.varint(updatedAt[slot]! - created);
     scratch.u8(behind - start);
     scratch.bytes(blobs, start, behind);
   }

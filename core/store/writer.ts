@@ -240,7 +240,7 @@ export class Writer {
       if (heavy) await nextPass();
       let at = 0;
       for (const [i, waiting] of taken.entries()) {
-        const end = ends[i] as number;
+        const end = ends[i]!;
         if (end < 0) continue;
         const own = end === at ? NONE : stored.slice(at, end);
         at = end;

@@ -161,7 +161,7 @@ function putOutputs(
   const batched = { ...list, status: "batched", batchNumber, firstSlot, updatedAt: time } as const;
   for (const output of stored.outputsOf(list)) {
     const { index, transfer, isChange, holderIndex } = output;
-    const { vault, activity } = spent[index] as Spent;
+    const { vault, activity } = spent[index]!;
     const rest = vault.amount - activity.withdrawn;
     const amount = stored.unitsOf(output, rest);
     const blobs = hexToBytes(vault.blob);
@@ -291,9 +291,7 @@ export class BatchLoad {
   take(transfers: readonly Transfer[]): boolean {
     const taken = stored.slotCount(transfers);
     const ids = transfers.map(({ vaultId }) => vaultId);
-    const isFar = ids.some(
-      (id) => id - (ids[0] as bigint) >= NEAR || (ids[0] as bigint) - id >= NEAR,
-    );
+    const isFar = ids.some((id) => id - ids[0]! >= NEAR || ids[0]! - id >= NEAR);
     const perRecord =
       RECORD_BYTES + (isFar ? WHOLE_ID_BYTES : 0) + (taken > transfers.length ? AMOUNT_BYTES : 0);
     const words = new Set(

@@ -52,11 +52,11 @@ export async function examine(
   const activities = await readActivities(ledger, group, ids);
   const spent = vaults.map(({ vault }, i) => ({
     vault,
-    activity: activities[i] as ActivityRecord,
+    activity: activities[i]!,
   }));
   const read = (key: Buffer) =>
     group === null ? ledger.store.get(key) : group.read(ledger.store, key);
-  const powers = await powersOf(read, (spent[0] as Spent).vault.owner, list);
+  const powers = await powersOf(read, spent[0]!.vault.owner, list);
   return { spent, failure: failureOf(ledger, list, spent, powers, commitAt) };
 }
 
@@ -69,7 +69,7 @@ function failureOf(
 ): string | null {
   if (list.deadline < commitAt) return "The deadline came before L1 could take the transfers.";
   for (const [i, transfer] of list.transfers.entries()) {
-    const { vault, activity } = spent[i] as Spent;
+    const { vault, activity } = spent[i]!;
     if (vault.userIndex !== transfer.userIndex || vault.assetIndex !== transfer.assetIndex)
       return `Vault ${transfer.vaultId} is another one in L1's history.`;
     if (vault.owner !== spent[0]?.vault.owner) return "The vaults of the list have several owners.";
@@ -216,7 +216,7 @@ async function judge(
     const spent = list.transfers.map(
       ({ vaultId }): Judged => ({
         vault: vaults.get(vaultId) ?? null,
-        activity: activities[next++] as ActivityRecord,
+        activity: activities[next++]!,
       }),
     );
     // A hostile operator can put vaults of several owners under one signature.
@@ -228,7 +228,7 @@ async function judge(
           await powersOf((key) => group.read(ledger.store, key), vault.owner, list),
         );
     const faults = list.transfers.map((transfer, i) => {
-      const { vault, activity } = spent[i] as Judged;
+      const { vault, activity } = spent[i]!;
       if (vault === null) return transfer.fault ?? "exhausted";
       const its = powers.get(vault.owner) as TransferPowers;
       const fault = faultAt(
@@ -243,14 +243,14 @@ async function judge(
       return fault && (transfer.fault ?? fault);
     });
     for (const [i, transfer] of list.transfers.entries()) {
-      const { vault, activity } = spent[i] as Judged;
+      const { vault, activity } = spent[i]!;
       const transferred =
         faults[i] === null && vault !== null ? vault.amount - activity.withdrawn : 0n;
       if (transferred === activity.transferred) continue;
       putActivity(ledger, group, transfer, { ...activity, transferred, updatedAt: time });
     }
     const amounts = lists.outputsOf(list).map((output) => {
-      const { vault, activity } = spent[output.index] as Judged;
+      const { vault, activity } = spent[output.index]!;
       return faults[output.index] !== null || vault === null
         ? 0n
         : lists.unitsOf(output, vault.amount - activity.withdrawn);
@@ -336,7 +336,7 @@ function outputsIn(ledger: Ledger, group: Group, { batchNumber }: BatchRecord) {
       for (const [position, amount] of amounts.entries()) {
         const slot = (firstSlot as number) + position;
         const chunk = await chunkAt(Math.floor(slot / CHUNK_VAULTS));
-        const vault = chunk.vaults[slot % CHUNK_VAULTS] as StoredVault;
+        const vault = chunk.vaults[slot % CHUNK_VAULTS]!;
         if (vault.amount === amount) continue;
         chunk.isChanged = true;
         chunk.vaults[slot % CHUNK_VAULTS] = { ...vault, amount, updatedAt: time };

@@ -92,7 +92,7 @@ async function requireAuthorized(
   { digest, deadline, asked }: AskedList,
   signature: Hex,
 ) {
-  const { owner } = (asked[0] as Asked).vault;
+  const { owner } = asked[0]!.vault;
   const read = (key: Buffer) => ledger.store.get(key);
   const final = ledger.l1.portals.durable.get(ledger.services.settlement.chainId)?.finalized ?? -1n;
   if (signature === "0x") {
@@ -140,7 +140,7 @@ function taking(
   signed: Signed,
 ): Transition<TransferListRecord | Uuid> {
   const { digest, deadline, transfers, asked } = signed;
-  const { applicationIndex } = (asked[0] as Asked).vault;
+  const { applicationIndex } = asked[0]!.vault;
   const digestKey = keyOf.transferDigest(digest);
   // The distinct owners who get vaults, and those of them that the cache lacks.
   const receivers = [
@@ -183,7 +183,7 @@ function taking(
       const list = putRequested(ledger, group, signed, receivers);
       for (const [i, { transfer, vault }] of asked.entries()) {
         const activity = {
-          ...(activities[i] as ActivityRecord),
+          ...activities[i]!,
           spentBy: list.transferId,
           updatedAt: list.createdAt,
         };
@@ -224,7 +224,7 @@ function putRequested(
   receivers: readonly Address[],
 ): TransferListRecord {
   const { digest, deadline, signature, sessionKey, asked } = signed;
-  const { applicationIndex } = (asked[0] as Asked).vault;
+  const { applicationIndex } = asked[0]!.vault;
   const users = new Map(
     receivers.map((owner) => [owner, userOf(ledger, group, applicationIndex, owner)]),
   );
@@ -356,7 +356,7 @@ async function askedVaults(
   const makers = await lists.makersOf(ledger, places);
   return vaults.map((vault, i) => {
     const hops = (makers[i]?.output.transfer.hops ?? 0) + 1;
-    return { transfer: transfers[i] as Transfer, place: places[i] as VaultPlace, vault, hops };
+    return { transfer: transfers[i]!, place: places[i]!, vault, hops };
   });
 }
 
@@ -376,9 +376,7 @@ export function requireTransferable(
   activities: readonly ActivityRecord[],
 ) {
   const issues = asked.flatMap((one, i) => {
-    const fault = faultOf(() =>
-      requireOneTransferable(ledger, one, activities[i] as ActivityRecord),
-    );
+    const fault = faultOf(() => requireOneTransferable(ledger, one, activities[i]!));
     return fault === null ? [] : [issueAt(i, fault.code, fault.message)];
   });
   if (issues.length > 0) throw refusal(issues);

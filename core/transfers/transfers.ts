@@ -26,7 +26,7 @@ import {
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
 import { readSession } from "./powers.ts";
-import type { Asked, TransferRequest } from "./request.ts";
+import type { TransferRequest } from "./request.ts";
 import { askedList, MIN_VALIDITY, requestTransfers, requireTransferable } from "./request.ts";
 import type { TransferFilter, TransferList, VaultHistory } from "./views.ts";
 import { historyOf, listTransfers, transferListView } from "./views.ts";
@@ -45,7 +45,7 @@ export function transfersOf(context: EngineContext): Transfers {
       requireDeadline(ledger, deadline, MIN_VALIDITY);
       const ids = transfers.map(({ vaultId }) => vaultId);
       requireTransferable(ledger, asked, await readActivities(ledger, null, ids));
-      return { owner: (asked[0] as Asked).vault.owner, transfers, deadline, digest };
+      return { owner: asked[0]!.vault.owner, transfers, deadline, digest };
     },
     async request(caller, request, wait) {
       if (!("owner" in caller)) requireScope(caller, "transfer");

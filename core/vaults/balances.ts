@@ -9,14 +9,7 @@ import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import { outputsOf, placeIn, readTransferList } from "./stored-lists.ts";
 import { collect, type Found } from "./transaction-scan.ts";
-import {
-  decodeActivity,
-  failureOf,
-  heldBack,
-  type LocatedVault,
-  readVaults,
-  vaultViews,
-} from "./vaults.ts";
+import { decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
 
 /**
  * A user's balances by token, in the order of first mints: each ERC-721 vault, other vaults summed,
@@ -226,7 +219,7 @@ async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void>
   const places = touched.map(({ place }) => place);
   const vaults = await readVaults(ledger, places);
   for (const [i, { sum, record }] of touched.entries()) {
-    const { vault } = vaults[i] as LocatedVault;
+    const { vault } = vaults[i]!;
     const activity = decodeActivity(record);
     // Units that have moved on count where they are now.
     const left = vault.amount - activity.transferred;

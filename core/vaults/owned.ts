@@ -5,7 +5,7 @@ import type { Address, Status, Uuid, Vault } from "../model.ts";
 import { isRedemption } from "../protocol/transfer.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { type ActivityRecord, ownerRecord } from "../store/records.ts";
+import { ownerRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireAddress } from "../validate.ts";
 import { readActivities } from "./activity.ts";
@@ -19,7 +19,7 @@ import {
   type Work,
 } from "./transaction-scan.ts";
 import { statusOfTransfer } from "./transactions.ts";
-import { type LocatedVault, readVaults, vaultViews } from "./vaults.ts";
+import { readVaults, vaultViews } from "./vaults.ts";
 
 /** A user is looked up in the index and its first transaction is sought. */
 const USER_WEIGHT = 20;
@@ -122,10 +122,9 @@ async function viewsOf(
   const takers = new Map<Uuid, Awaited<ReturnType<typeof readTransferList>>>();
   const views: OwnedVault[] = [];
   for (const [i, vault] of vaults.entries()) {
-    const { spentBy, pending } = activities[i] as ActivityRecord;
+    const { spentBy, pending } = activities[i]!;
     if (spentBy !== null && !takers.has(spentBy)) {
-      if (i > 0 && work.done >= SCAN_BOUND)
-        return { views, cutAt: (found[i - 1] as Found).sequence };
+      if (i > 0 && work.done >= SCAN_BOUND) return { views, cutAt: found[i - 1]!.sequence };
       const list = await readTransferList(ledger, spentBy);
       takers.set(spentBy, list);
       work.done += list.transfers.length * SLOT_WEIGHT;
@@ -143,8 +142,8 @@ async function viewsOf(
             status: statusOfTransfer(ledger, taker, output),
           }
         : null;
-    const { place, vault: stored } = located[i] as LocatedVault;
-    const { source } = found[i] as Found;
+    const { place, vault: stored } = located[i]!;
+    const { source } = found[i]!;
     const { userId: _, ...shown } = vault;
     views.push({
       ...shown,

@@ -157,7 +157,7 @@ function slotsWith(vaults: VaultColumns, assetIndex: number, blob: Buffer): numb
   for (let slot = 0; slot < vaults.count; slot++) {
     if (vaults.assetIndex[slot] !== assetIndex) continue;
     const start = vaults.blobStart(slot);
-    const end = vaults.blobEnd[slot] as number;
+    const end = vaults.blobEnd[slot]!;
     if (end - start === blob.length && blob.equals(vaults.blobs.subarray(start, end)))
       slots.push(slot);
   }

@@ -82,7 +82,7 @@ export async function narrow(
     return spans.flatMap(({ modes, ...span }): Part[] => {
       if (modes.length === 0) return type === undefined ? [{ users, indexes, within: span }] : [];
       const marks = asset === undefined ? [] : [prefixOf.assetMark(applicationIndex, asset)];
-      if (modes.length === 1) marks.push(prefixOf.modeMark(applicationIndex, modes[0] as Mode));
+      if (modes.length === 1) marks.push(prefixOf.modeMark(applicationIndex, modes[0]!));
       return [{ users, reference, marks, ...(type !== undefined && { indexes }), within: span }];
     });
   }
@@ -179,7 +179,7 @@ async function spansOf(
     (a, b) => a - b,
   );
   return cuts.slice(1).map((end, i) => {
-    const start = cuts[i] as number;
+    const start = cuts[i]!;
     const here = found.filter((span) => span.from < end && span.to > start);
     return {
       from: start,

@@ -21,7 +21,7 @@ import {
   type TransferOutput,
 } from "./stored-lists.ts";
 import type { Part } from "./transaction-range.ts";
-import { hasSlot, type LocatedVault, lostAt, placeOf, readVault, readVaults } from "./vaults.ts";
+import { hasSlot, lostAt, placeOf, readVault, readVaults } from "./vaults.ts";
 
 /** A transaction without its user's id. */
 export interface Found {
@@ -121,7 +121,7 @@ export function mintTransactions({
     } as const;
     return {
       sequence: firstSequence + position,
-      userIndex: users[position] as number,
+      userIndex: users[position]!,
       ...vault,
       source,
     };
@@ -135,16 +135,14 @@ async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Fo
   // A hostile operator's record can spend an id that no batch has made. Then its own slot stands
   // for that vault.
   const known = places.map((place, i) =>
-    hasSlot(ledger, place)
-      ? place
-      : (placeIn(list, (outputs[i] as TransferOutput).position) ?? place),
+    hasSlot(ledger, place) ? place : (placeIn(list, outputs[i]!.position) ?? place),
   );
   const spent = await readVaults(ledger, known);
   return outputs.map((output, i): Found => {
     const { position, transfer } = output;
-    const { assetIndex, blob } = (spent[i] as LocatedVault).vault;
+    const { assetIndex, blob } = spent[i]!.vault;
     const vault = {
-      place: places[i] as VaultPlace,
+      place: places[i]!,
       made: placeIn(list, position),
       assetIndex,
       blob,
@@ -348,7 +346,7 @@ async function* blocksWith(
   while (at >= first && at <= last) {
     let agreed = 0;
     for (let i = 0; agreed < marks.length; i = (i + 1) % marks.length) {
-      const mark = marks[i] as Buffer;
+      const mark = marks[i]!;
       const range = ascending
         ? { gte: requestByKey(mark, at), lte: requestByKey(mark, last) }
         : { gte: requestByKey(mark, first), lte: requestByKey(mark, at), reverse: true };

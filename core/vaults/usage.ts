@@ -57,8 +57,8 @@ export async function usageOf(
   const bounds = boundsOf(options, ledger.services.clock());
   const sequences = await sequencesAt(ledger, applicationIndex, bounds, 0, nextSequence);
   const periods = bounds.slice(1).map((until, i): UsagePeriod => {
-    const transactions = (sequences[i + 1] as number) - (sequences[i] as number);
-    return { since: bounds[i] as number, until, transactions };
+    const transactions = sequences[i + 1]! - sequences[i]!;
+    return { since: bounds[i]!, until, transactions };
   });
   const numbers = ledger.tenants.keysOf.numbers(applicationIndex);
   const { data: keys, ...pagination } = await listOf(
@@ -91,7 +91,7 @@ async function sequencesAt(
 ): Promise<number[]> {
   if (from === to || times.length === 0) return times.map(() => from);
   const middle = times.length >> 1;
-  const found = await sequenceAt(ledger, applicationIndex, to, times[middle] as number, from);
+  const found = await sequenceAt(ledger, applicationIndex, to, times[middle]!, from);
   const before = await sequencesAt(ledger, applicationIndex, times.slice(0, middle), from, found);
   const behind = await sequencesAt(ledger, applicationIndex, times.slice(middle + 1), found, to);
   return [...before, found, ...behind];

@@ -204,8 +204,7 @@ class TokenTable {
     const known: bigint[] = [];
     let at = this.#home(hash);
     for (; this.#ids[at] !== FREE; at = this.#next(at))
-      if (this.#hashes[at] === hash && this.#ids[at] !== REMOVED)
-        known.push(this.#ids[at] as bigint);
+      if (this.#hashes[at] === hash && this.#ids[at] !== REMOVED) known.push(this.#ids[at]!);
     this.#hashes[at] = hash;
     this.#ids[at] = id;
     this.#used++;
@@ -232,7 +231,7 @@ class TokenTable {
     this.#ids = new BigUint64Array(capacity);
     this.#used = 0;
     for (const [i, id] of ids.entries())
-      if (id !== FREE && id !== REMOVED) this.add(hashes[i] as number, id);
+      if (id !== FREE && id !== REMOVED) this.add(hashes[i]!, id);
   }
 }
 

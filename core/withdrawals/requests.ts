@@ -167,7 +167,7 @@ export async function requestWithdrawals(
             one.activity,
           );
           const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, activity, {
-            ...(listed[i] as ListedVault),
+            ...listed[i]!,
             chainId,
             recipient,
             deadline,
@@ -192,7 +192,7 @@ export async function requestWithdrawals(
     },
     signal,
   );
-  return Promise.all(listed.map((each, i) => viewOf(ledger, each, outcomes[i] as Outcome)));
+  return Promise.all(listed.map((each, i) => viewOf(ledger, each, outcomes[i]!)));
 }
 
 /** Whether L1 has refused one of these withdrawals, which still wait. */

@@ -108,7 +108,7 @@ export class KzgThread implements Kzg {
   ): Promise<readonly Opening[]> {
     const proofs = await this.#ask({ type: "openings", blob: checked(blob), indexes });
     return proofs.map((proof, i) => {
-      const index = indexes[i] as number;
+      const index = indexes[i]!;
       const element = bytesToHex(blob.subarray(index * ELEMENT_BYTES, (index + 1) * ELEMENT_BYTES));
       return { index, element, commitment, proof: bytesToHex(proof) };
     });

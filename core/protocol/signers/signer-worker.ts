@@ -16,8 +16,8 @@ const MAX_S = Buffer.from(
  */
 function signerOf({ digest, signature }: Signed): Address | null {
   const parts = hexToBytes(signature);
-  const parity = (parts[32] as number) >= 0x80 ? 1 : 0;
-  parts[32] = (parts[32] as number) & 0x7f;
+  const parity = parts[32]! >= 0x80 ? 1 : 0;
+  parts[32] = parts[32]! & 0x7f;
   if (Buffer.compare(parts.subarray(32), MAX_S) > 0) return null;
   try {
     const key = recover(hexToBytes(digest), parts, parity, false);
