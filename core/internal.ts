@@ -32,6 +32,7 @@ export { quantizedAmount } from "./protocol/quantized.ts";
 export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
 export { MAX_TRANSFER_DEADLINE } from "./protocol/transfer.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
+export { ROLLUP_BIT } from "./protocol/vault.ts";
 export { Stack } from "./stack.ts";
 export { hashUuid, timeUuid } from "./store/binary.ts";
 export { CHECKSUM_WRONG, checksumHolds, orNull, readSpelling, readUuid } from "./validate.ts";

@@ -23,8 +23,8 @@ import {
   type RegisteredFacts,
   setMintingFault,
 } from "./tenants/assets.ts";
-import { closeTransfers, takeBackTransfers, waitingSince } from "./transfers/close.ts";
 import { faultOfBatch } from "./transfers/judge.ts";
+import { closeTransfers, takeBackTransfers, waitingSince } from "./transfers/transfer-batch.ts";
 import { requireMode } from "./validate.ts";
 import { type VerifyOptions, verifyStore } from "./verify/verify.ts";
 import type { Deliveries } from "./webhooks/webhooks.ts";

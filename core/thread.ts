@@ -35,7 +35,7 @@ function passedOn(flags: readonly string[]): string[] {
 }
 
 /** A question that the thread has not answered. */
-export interface Asked<Question, Answer> {
+export interface PendingQuestion<Question, Answer> {
   readonly question: Question;
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (reason: unknown) => void;
@@ -48,7 +48,7 @@ export interface Asked<Question, Answer> {
 export abstract class AnsweringThread<Question, Answer> {
   readonly #script: URL;
   protected readonly name: string;
-  readonly #asked: Asked<Question, Answer>[] = [];
+  readonly #asked: PendingQuestion<Question, Answer>[] = [];
   #worker: Worker | null = null;
   #closed = false;
 
@@ -61,7 +61,10 @@ export abstract class AnsweringThread<Question, Answer> {
    * Called with the open questions when the thread does not start, or has died. The next question
    * starts another.
    */
-  protected abstract lost(asked: readonly Asked<Question, Answer>[], cause: unknown): void;
+  protected abstract lost(
+    asked: readonly PendingQuestion<Question, Answer>[],
+    cause: unknown,
+  ): void;
 
   /** Number of questions that the thread has not answered. */
   protected get waiting(): number {
@@ -150,7 +153,10 @@ export class HelperThread<Question, Answer> extends AnsweringThread<Question, An
     return this.#fault === null ? super.ask(question) : this.#here(question);
   }
 
-  protected override lost(asked: readonly Asked<Question, Answer>[], cause: unknown): void {
+  protected override lost(
+    asked: readonly PendingQuestion<Question, Answer>[],
+    cause: unknown,
+  ): void {
     const message = `The thread ${this.name} does not run, which slows requests down. Restart the process.`;
     process.emitWarning(message, { type: "MintmarkWarning", detail: `${cause}` });
     this.#fault = new Error(message, { cause });

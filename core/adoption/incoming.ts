@@ -34,7 +34,7 @@ import {
 } from "../store/vault-columns.ts";
 import { orNull } from "../validate.ts";
 import { changeActivity, readActivity } from "../vaults/activity.ts";
-import * as storedLists from "../vaults/stored-lists.ts";
+import * as transferLists from "../vaults/transfer-lists.ts";
 import { placeOf, readVaults } from "../vaults/vaults.ts";
 
 export interface AdoptedBatch extends ProposedBatch {
@@ -145,7 +145,7 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<I
   );
   const vaults = slots.map((found, slot): StoredVault => {
     const own = here !== undefined && slot < here.count ? here.at(slot) : null;
-    if (typeof found === "string") return own ?? { ...nothing(adopting), amount: 1n };
+    if (typeof found === "string") return own ?? { ...unknownVault(adopting), amount: 1n };
     const { entry, assetIndex } = found;
     const { amount, blob } = entry;
     const owner = entry.owner.toLowerCase() as Address;
@@ -274,15 +274,15 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
     const { list, receivers } = await listOf(adopting, signed, sources);
     lists.push(list);
     const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-    for (const output of storedLists.outputsOf({ transfers })) {
+    for (const output of transferLists.outputsOf({ transfers })) {
       const { index, transfer, isChange, holderIndex } = output;
       const { vault: source, hops } = sources[index]!;
-      const vault = source ?? nothing(adopting);
+      const vault = source ?? unknownVault(adopting);
       const rest = vault.amount - (await readActivity(ledger, group, transfer.vaultId)).withdrawn;
       const holder =
         isChange || holderIndex === null ? {} : { ...receivers[index], owner: transfer.to };
       // Overdrawn or empty: the amount is 0 until L1's event decides.
-      const amount = transfer.amount >= rest ? 0n : storedLists.unitsOf(output, rest);
+      const amount = transfer.amount >= rest ? 0n : transferLists.unitsOf(output, rest);
       const made = { ...vault, ...holder, amount, createdAt: now, updatedAt: now };
       known.set(packVaultId({ mode: "zk-rollup", batchNumber, slot: vaults.length }), {
         vault: made,
@@ -295,7 +295,10 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
 }
 
 /** Stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
-export function nothing({ ledger, holderOf }: Pick<Adopting, "ledger" | "holderOf">): StoredVault {
+export function unknownVault({
+  ledger,
+  holderOf,
+}: Pick<Adopting, "ledger" | "holderOf">): StoredVault {
   const owner = ledger.services.settlement.contract.toLowerCase() as Address;
   const time = ledger.journal.now();
   return {
@@ -321,7 +324,7 @@ async function sourceOf(
   if (!isKept || batch === undefined || place.slot >= batch.vaultCount)
     return { vault: null, hops: 0 };
   const [located] = await readVaults(ledger, [place]);
-  const maker = await storedLists.makerOf(ledger, place);
+  const maker = await transferLists.makerOf(ledger, place);
   return { vault: located?.vault as StoredVault, hops: maker?.output.transfer.hops ?? 0 };
 }
 
@@ -330,7 +333,7 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
   const { ledger, group, holderOf } = adopting;
   const { deadline, signature } = signed;
   const digest = transfersDigest(ledger.services.settlement, signed);
-  const vaults = sources.map(({ vault }) => vault ?? nothing(adopting));
+  const vaults = sources.map(({ vault }) => vault ?? unknownVault(adopting));
   const { owner, applicationIndex: first } =
     sources.find(({ vault }) => vault !== null)?.vault ?? vaults[0]!;
   const own = await listOfDigest(ledger, group, digest);
@@ -381,7 +384,7 @@ async function listOfDigest(
   const stored = await group.read(ledger.store, keyOf.transferDigest(digest));
   if (stored === undefined) return null;
   const transferId = decodeRecord(transferIdRecord, stored, "The transfers of a digest");
-  return storedLists.latestTransferList(ledger, group, transferId);
+  return transferLists.latestTransferList(ledger, group, transferId);
 }
 
 async function userOf(
@@ -418,10 +421,10 @@ export async function putAdoptedLists(
     } as const;
     const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
     const record: TransferListRecord = { ...fresh, ...before, ...list, ...batched, transfers };
-    storedLists.putTransferList(group, record, before);
+    transferLists.putTransferList(group, record, before);
     group.stage(keyOf.transferDigest(list.digest), encodeRecord(transferIdRecord, list.transferId));
     for (const { vaultId, userIndex, amount } of list.transfers) {
-      const parts = vaults.slice(firstSlot, firstSlot + storedLists.slotCount([{ amount }]));
+      const parts = vaults.slice(firstSlot, firstSlot + transferLists.slotCount([{ amount }]));
       firstSlot += parts.length;
       const transferred = parts.reduce((sum, part) => sum + part.amount, 0n);
       const spent = { spentBy: list.transferId, transferred, updatedAt: time };

@@ -30,7 +30,7 @@ import * as runs from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
-import { makerOf, sourceOf, spenderOf } from "../vaults/stored-lists.ts";
+import { makerOf, sourceOf, spenderOf } from "../vaults/transfer-lists.ts";
 import {
   batchAt,
   decodePage,

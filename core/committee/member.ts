@@ -283,7 +283,7 @@ export class CommitteeMember {
     return puts;
   }
 
-  async #signed(batchNumber: number): Promise<Signed | null> {
+  async #signed(batchNumber: number): Promise<SignedBatch | null> {
     return keys.fromText(await this.archive.text(keys.signedKey(batchNumber)));
   }
 }
@@ -303,13 +303,16 @@ function disagreed({ sequence }: HistoryPoint, { countValidium, countRollup }: L
 }
 
 /** A batch that the member has signed. */
-interface Signed extends BatchSummary {
+interface SignedBatch extends BatchSummary {
   readonly history?: Hash;
   // The root that L1 has of it, when that is another one than it was signed with
   readonly rootOnL1?: Hash;
 }
 
-function leafOf(batchNumber: number, { batchRoot, rootOnL1 = batchRoot, ...signed }: Signed): Hash {
+function leafOf(
+  batchNumber: number,
+  { batchRoot, rootOnL1 = batchRoot, ...signed }: SignedBatch,
+): Hash {
   return stateLeaf({ batchNumber, ...signed, batchRoot: rootOnL1 });
 }
 

@@ -58,7 +58,7 @@ export interface IssuerConsent {
 }
 
 /** A content that the issuer signed for a batch number. */
-interface Signed {
+interface SignedContent {
   readonly content: Hash;
   readonly dataHash: Hash;
   /** The issuer's assets in it, each with the hash of its vaults. */
@@ -227,7 +227,11 @@ export class Issuer {
       }));
     if (added.length > 0) {
       const others = signed.filter((earlier) => earlier !== same);
-      const newest: Signed = { content, dataHash, assets: [...(same?.assets ?? []), ...added] };
+      const newest: SignedContent = {
+        content,
+        dataHash,
+        assets: [...(same?.assets ?? []), ...added],
+      };
       const consent = [
         keys.batchKey("consent", mode, batchNumber),
         keys.toText([...others, newest]),
@@ -296,7 +300,7 @@ export class Issuer {
   }
 
   /** Oldest first. */
-  async #signed(mode: Mode, batchNumber: number): Promise<readonly Signed[]> {
+  async #signed(mode: Mode, batchNumber: number): Promise<readonly SignedContent[]> {
     return (
       keys.fromText(await this.archive.text(keys.batchKey("consent", mode, batchNumber))) ?? []
     );

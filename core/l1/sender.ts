@@ -61,7 +61,7 @@ interface Verdict {
 }
 
 /** A transaction in the form that nodes take. */
-interface Signed {
+interface SignedTransaction {
   readonly hash: Hash;
   readonly raw: Hex;
   readonly nonce: number;
@@ -327,7 +327,7 @@ export class TransactionSender implements Sender {
     }
   }
 
-  async #signed({ call, nonce, fees }: Offer): Promise<Signed> {
+  async #signed({ call, nonce, fees }: Offer): Promise<SignedTransaction> {
     const { blobs, ...plain } = call;
     const { maxFeePerBlobGas = 0n, ...gasFees } = fees;
     const chainId = Number(this.#connection.settlement.chainId);
@@ -351,7 +351,7 @@ export class TransactionSender implements Sender {
    * So a refused transaction is offered in the other wrapper, and the taken one is kept.
    */
   async #handOver(
-    signed: Signed,
+    signed: SignedTransaction,
     blobs: BlobSidecar | undefined,
     signal?: AbortSignal,
   ): Promise<Verdict> {
@@ -372,7 +372,7 @@ export class TransactionSender implements Sender {
     }
   }
 
-  async #submit(signed: Signed, signal?: AbortSignal): Promise<Verdict> {
+  async #submit(signed: SignedTransaction, signal?: AbortSignal): Promise<Verdict> {
     const { client } = this.#connection;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -390,7 +390,7 @@ export class TransactionSender implements Sender {
   /**
    * The fate of a failed attempt, by the chain and the node's words; null when it may be repeated.
    */
-  async #found({ hash, nonce }: Signed, error: unknown): Promise<Answer | null> {
+  async #found({ hash, nonce }: SignedTransaction, error: unknown): Promise<Answer | null> {
     const unknown = () => null;
     const known = await getTransaction(this.#connection.client, { hash }).catch(unknown);
     if (known !== null) return "taken";

@@ -18,7 +18,7 @@ import { leftOutPlaces } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { decodeIntoColumns, type VaultColumns } from "../store/vault-columns.ts";
-import { listsOfBatch } from "../vaults/stored-lists.ts";
+import { listsOfBatch } from "../vaults/transfer-lists.ts";
 
 /**
  * Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns

@@ -23,8 +23,8 @@ import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { findAsset } from "../tenants/asset-view.ts";
 import { refuse } from "../tenants/metadata.ts";
 import { requireAddress } from "../validate.ts";
-import type { Decision } from "./mint.ts";
 import { type MintResult, replayedResult } from "./mint-results.ts";
+import type { Decision } from "./mint-transition.ts";
 import { checkMint, mint } from "./mints.ts";
 
 /** Most links of one call. */

@@ -83,24 +83,11 @@ export const USER_FORM = {
   },
 } as const satisfies Readonly<Record<string, FieldForm>>;
 
-/**
- * Whether an entry has a field that is not in its form. A look-up for each would slow a bulk mint
- * by a few percent.
- */
+const MINT_FIELDS: ReadonlySet<string> = new Set(Object.keys(MINT_FORM));
+
+/** Whether an entry has a field that is not in {@link MINT_FORM}. */
 export function hasOtherFields(mint: object): boolean {
-  for (const field in mint) {
-    const isKnown =
-      field === "assetId" ||
-      field === "tokenId" ||
-      field === "amount" ||
-      field === "dataAvailabilityMode" ||
-      field === "mintingBlob" ||
-      field === "quantity" ||
-      field === "amountDecimal" ||
-      field === "reference" ||
-      field === "metadata";
-    if (!isKnown) return true;
-  }
+  for (const field in mint) if (!MINT_FIELDS.has(field)) return true;
   return false;
 }
 

@@ -8,7 +8,7 @@ import { readMintHeaders } from "../store/journal.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { idempotencyRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import type { Decision } from "./mint.ts";
+import type { Decision } from "./mint-transition.ts";
 
 /**
  * Mints once for a caller's key; another request with it is refused with `idempotency_key_reused`.

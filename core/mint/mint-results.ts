@@ -22,6 +22,7 @@ import {
   receiptRoot,
   receiptTypedData,
 } from "../protocol/receipt.ts";
+import { ROLLUP_BIT } from "../protocol/vault.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
 import { MintColumns } from "../store/mint-columns.ts";
 import { type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
@@ -30,10 +31,7 @@ import { amountOf, highWord, lowWord } from "../store/vault-columns.ts";
 import { findAsset } from "../tenants/asset-view.ts";
 import { findMint } from "../vaults/transaction-range.ts";
 import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
-import type { Minted } from "./mint.ts";
-
-/** Top bit of the vault ids of rollup batches. */
-const ROLLUP_BIT = 1n << 63n;
+import type { Minted } from "./mint-transition.ts";
 
 /**
  * The first answer to a mint. Its lists are made on first access, because they hold an object for

@@ -4,8 +4,8 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Principal, Uuid } from "../model.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { onceForKey } from "./idempotency.ts";
-import { type Decision, MintTransition } from "./mint.ts";
 import { AcceptedResult, type MintResult, presentResult, replayedResult } from "./mint-results.ts";
+import { type Decision, MintTransition } from "./mint-transition.ts";
 import { readMint } from "./reader.ts";
 
 /** Every check of a mint, without minting. */

@@ -34,7 +34,7 @@ export interface ReadMint {
 }
 
 /** The state that the reading of a request needs. */
-interface Known {
+interface ReadingRules {
   readonly limits: RequestLimits;
   /** Applies to entries without a mode, of assets without a default. */
   readonly defaultMode: Mode | null;
@@ -69,7 +69,7 @@ export function requireForm(limits: RequestLimits, request: unknown): void {
   ).issues.throwIfAny();
 }
 
-function read(known: Known, request: unknown): ReadMint {
+function read(known: ReadingRules, request: unknown): ReadMint {
   const { usersPerRequest, mintsPerRequest } = known.limits;
   const issues = new Issues();
   const report: Report = (path, code, detail) => issues.ofRequest(path, code, detail);
@@ -87,7 +87,7 @@ function read(known: Known, request: unknown): ReadMint {
   if (count > mintsPerRequest)
     report("/users", "batch_too_large", `at most ${mintsPerRequest} mints`);
   issues.throwIfAny();
-  const reader = new Reader(known, new MintColumns(count), issues);
+  const reader = new MintReader(known, new MintColumns(count), issues);
   reader.unknownFields(fields ?? {}, REQUEST_FIELDS, report);
   for (let i = 0; i < users.length; i++) reader.readUser(users[i], i);
   const { columns, assets } = reader;
@@ -105,10 +105,10 @@ type Fields = Readonly<Record<string, unknown>>;
 const REQUEST_FIELDS = { users: true };
 const USER_FIELDS = { ...USER_FORM, mints: true };
 
-class Reader {
+class MintReader {
   readonly columns: MintColumns;
   readonly assets: AssetRecord[] = [];
-  readonly #context: Known;
+  readonly #context: ReadingRules;
   readonly #issues: Issues;
   /** The recipients; null up to the second one. */
   #seen: Set<Uuid | Address | null> | null = null;
@@ -124,7 +124,7 @@ class Reader {
   /** The assets by name, from the second one on. */
   #known: Map<unknown, AssetRecord> | null = null;
 
-  constructor(context: Known, columns: MintColumns, issues: Issues) {
+  constructor(context: ReadingRules, columns: MintColumns, issues: Issues) {
     this.columns = columns;
     this.#context = context;
     this.#issues = issues;

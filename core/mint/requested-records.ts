@@ -9,7 +9,7 @@ import type { EntryReport } from "./form.ts";
 import { tokenIdAt } from "./requested-tokens.ts";
 
 /** An ERC-1155 id that may be unbound. */
-interface Asked {
+interface AskedRecord {
   readonly entry: number;
   readonly key: Buffer;
 }
@@ -18,11 +18,11 @@ interface Asked {
 export class RequestedBindings {
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
-  readonly #asked: Asked[] = [];
+  readonly #asked: AskedRecord[] = [];
   /** Where the records begin among those of the request. */
   #from = 0;
   /** The ids that the request binds, once they are checked. */
-  readonly #bound: Asked[] = [];
+  readonly #bound: AskedRecord[] = [];
 
   constructor(ledger: Ledger, columns: MintColumns) {
     this.#ledger = ledger;
@@ -74,12 +74,12 @@ export class RequestedBindings {
   }
 
   /** The bytes in the request's own column. */
-  #blobOf({ entry }: Asked): Buffer {
+  #blobOf({ entry }: AskedRecord): Buffer {
     const { buffer, byteOffset, length } = this.#columns.blobBytes(entry);
     return Buffer.from(buffer, byteOffset, length);
   }
 
-  #remember({ entry }: Asked): void {
+  #remember({ entry }: AskedRecord): void {
     const short = this.#columns.shortId[entry]!;
     if (short >= 0)
       this.#ledger.minting.bindings.set(this.#columns.assetIndex[entry]!, short, true);

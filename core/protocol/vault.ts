@@ -6,7 +6,7 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 export const MAX_BATCH_NUMBER = 0xffff_ffff;
 
 /** Top bit of the vault ids of rollup batches. */
-const ROLLUP_BIT = 1n << 63n;
+export const ROLLUP_BIT = 1n << 63n;
 /** Number of places of one mode: batch number and slot together are below it. */
 const PLACES = 1n << 52n;
 /** The bit of the ids of vaults that L1 has made. */

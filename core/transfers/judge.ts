@@ -21,7 +21,7 @@ import {
   type StoredVault,
 } from "../store/vault-columns.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
-import * as lists from "../vaults/stored-lists.ts";
+import * as lists from "../vaults/transfer-lists.ts";
 import { hasSlot, placeOf, readVault, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 

@@ -32,10 +32,10 @@ import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { requireAddress } from "../validate.ts";
 import { putActivity } from "../vaults/activity.ts";
 import { faultOf, requireDeadline, type VaultCaller } from "../vaults/signed-requests.ts";
-import * as lists from "../vaults/stored-lists.ts";
+import * as lists from "../vaults/transfer-lists.ts";
 import { decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
-import { requireCarried } from "./close.ts";
 import { readApproval, readSession } from "./powers.ts";
+import { requireCarried } from "./transfer-batch.ts";
 
 /**
  * Transfers that an owner has signed, in the order of the message: each vault once, all of one
@@ -110,7 +110,7 @@ async function requireAuthorized(
   const session = signer === null ? null : await readSession(read, owner, signer);
   if (session === null || session.authorizedAt === 0n || session.blockNumber > final)
     throw new MintmarkError("signature_invalid", NOT_SIGNED);
-  const isCovered = ({ transfer, vault }: Asked) =>
+  const isCovered = ({ transfer, vault }: AskedTransfer) =>
     sessionCovers(
       session,
       { ...vault, assetType: ledger.tenants.assetAt(vault.assetIndex).assetType },
@@ -131,13 +131,13 @@ async function requireAuthorized(
 const CHANGE_TOO_DEEP =
   "A session's key takes a part of a vault only in its first 4 transfers. Let the owner sign, or give the whole vault.";
 
-interface Signed extends AskedList, Pick<TransferListRecord, "signature" | "sessionKey"> {}
+interface SignedList extends AskedList, Pick<TransferListRecord, "signature" | "sessionKey"> {}
 
 /** The transition of a signed list: checks its vaults as they are now, then holds all of them. */
 function taking(
   ledger: Ledger,
   caller: VaultCaller,
-  signed: Signed,
+  signed: SignedList,
 ): Transition<TransferListRecord | Uuid> {
   const { digest, deadline, transfers, asked } = signed;
   const { applicationIndex } = asked[0]!.vault;
@@ -220,7 +220,7 @@ function requireReceivers(
 function putRequested(
   ledger: Ledger,
   group: Group,
-  signed: Signed,
+  signed: SignedList,
   receivers: readonly Address[],
 ): TransferListRecord {
   const { digest, deadline, signature, sessionKey, asked } = signed;
@@ -291,7 +291,7 @@ function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord):
 export const MIN_VALIDITY = 3_600n;
 
 /** A vault of a request, with everything that no later change touches. */
-export interface Asked {
+export interface AskedTransfer {
   readonly transfer: Transfer;
   readonly place: VaultPlace;
   readonly vault: StoredVault;
@@ -301,7 +301,7 @@ export interface Asked {
 /** A list as its owner signs it, with its vaults. */
 export interface AskedList extends TransfersMessage {
   readonly digest: Hash;
-  readonly asked: readonly Asked[];
+  readonly asked: readonly AskedTransfer[];
 }
 
 /**
@@ -336,7 +336,7 @@ async function askedVaults(
   ledger: Ledger,
   caller: VaultCaller,
   transfers: readonly Transfer[],
-): Promise<Asked[]> {
+): Promise<AskedTransfer[]> {
   const found = await ownVaults(ledger, caller, transfers);
   // A burnt slot holds no units, and is nobody's vault.
   const issues = found.flatMap((vault, i) =>
@@ -372,7 +372,7 @@ function refusal(issues: readonly Issue[]): MintmarkError {
 /** Throws unless each vault can be transferred as it is now, and names all that cannot. */
 export function requireTransferable(
   ledger: Ledger,
-  asked: readonly Asked[],
+  asked: readonly AskedTransfer[],
   activities: readonly ActivityRecord[],
 ) {
   const issues = asked.flatMap((one, i) => {
@@ -385,7 +385,7 @@ export function requireTransferable(
 /** Throws unless the vault can be transferred now. Otherwise its owner can only withdraw it. */
 function requireOneTransferable(
   ledger: Ledger,
-  { transfer, place, vault, hops }: Asked,
+  { transfer, place, vault, hops }: AskedTransfer,
   activity: ActivityRecord,
 ): void {
   const { standard, transferable, chainId } = ledger.tenants.assetAt(vault.assetIndex);

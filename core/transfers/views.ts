@@ -9,10 +9,10 @@ import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
 import { keyOf, prefixOf } from "../store/store-keys.ts";
-import * as lists from "../vaults/stored-lists.ts";
 import { narrow } from "../vaults/transaction-range.ts";
 import { requestsIn } from "../vaults/transaction-scan.ts";
 import { statusOfList, statusOfTransfer } from "../vaults/transactions.ts";
+import * as lists from "../vaults/transfer-lists.ts";
 import {
   batchAt,
   decodeActivity,
@@ -238,7 +238,7 @@ export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<Vault
 async function stepOf(
   ledger: Ledger,
   list: TransferListRecord,
-  output: lists.TransferOutput,
+  output: lists.ListOutput,
 ): Promise<HistoryStep> {
   const { transfer, position, isChange, holderIndex } = output;
   const { vaultId, to } = transfer;

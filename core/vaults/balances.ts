@@ -7,8 +7,8 @@ import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
-import { outputsOf, placeIn, readTransferList } from "./stored-lists.ts";
 import { collect, type Found } from "./transaction-scan.ts";
+import { outputsOf, placeIn, readTransferList } from "./transfer-lists.ts";
 import { decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
 
 /**

@@ -9,7 +9,6 @@ import { ownerRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireAddress } from "../validate.ts";
 import { readActivities } from "./activity.ts";
-import { outputsOf, readTransferList } from "./stored-lists.ts";
 import {
   collect,
   type Found,
@@ -19,6 +18,7 @@ import {
   type Work,
 } from "./transaction-scan.ts";
 import { statusOfTransfer } from "./transactions.ts";
+import { outputsOf, readTransferList } from "./transfer-lists.ts";
 import { readVaults, vaultViews } from "./vaults.ts";
 
 /** A user is looked up in the index and its first transaction is sought. */

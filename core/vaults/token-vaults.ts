@@ -12,8 +12,8 @@ import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { isVisible, visibleNumbers } from "../tenants/asset-view.ts";
-import { tipOf } from "./stored-lists.ts";
 import type { VaultFilter } from "./transaction-range.ts";
+import { tipOf } from "./transfer-lists.ts";
 import { hasSlot, readVaults, vaultViews } from "./vaults.ts";
 
 const MOST_ASSETS = 100; // Most assets that a search by token id alone covers

@@ -10,7 +10,7 @@ import type { MintEntry } from "../store/mint-entry.ts";
 import { type BatchRecord, ownerRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { orNull, requireAddress, requireUuid } from "../validate.ts";
-import { makerOf, slotCount } from "./stored-lists.ts";
+import { makerOf, slotCount } from "./transfer-lists.ts";
 import { placeOf, readVault, statusOfBatch } from "./vaults.ts";
 
 const MOST_USERS = 1_000; // Most users of one owner that a list covers: the first ones

@@ -13,14 +13,14 @@ import {
   withdrawalRecord,
 } from "../store/records.ts";
 import { blockOf, firstOfBlock, keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
+import type { Part } from "./transaction-range.ts";
 import {
   decodeTransferList,
+  type ListOutput,
   outputsOf,
   placeIn,
   readTransferList,
-  type TransferOutput,
-} from "./stored-lists.ts";
-import type { Part } from "./transaction-range.ts";
+} from "./transfer-lists.ts";
 import { hasSlot, lostAt, placeOf, readVault, readVaults } from "./vaults.ts";
 
 /** A transaction without its user's id. */
@@ -45,7 +45,7 @@ export interface Found {
     | {
         readonly type: "transfer";
         readonly list: TransferListRecord;
-        readonly output: TransferOutput;
+        readonly output: ListOutput;
       };
 }
 

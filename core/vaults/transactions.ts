@@ -10,7 +10,6 @@ import { vaultIdOf } from "../store/mint-entry.ts";
 import type { BatchRecord, TransferListRecord } from "../store/records.ts";
 import { orNull } from "../validate.ts";
 import { withdrawalView } from "./activity.ts";
-import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./stored-lists.ts";
 import { findMint, narrow, type TransactionFilter } from "./transaction-range.ts";
 import {
   collect,
@@ -19,6 +18,7 @@ import {
   findWithdrawal,
   mintTransactions,
 } from "./transaction-scan.ts";
+import { amountsOf, failureOfFault, type ListOutput, placeIn } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, present, statusOf, tokenIn, voidAt } from "./vaults.ts";
 
@@ -81,7 +81,7 @@ export function statusOfList(
 export function statusOfTransfer(
   ledger: Ledger,
   list: TransferListRecord,
-  { position, transfer }: TransferOutput,
+  { position, transfer }: ListOutput,
 ) {
   return transfer.fault === null ? statusOfList(ledger, list, position) : "failed";
 }

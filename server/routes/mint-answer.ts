@@ -6,6 +6,7 @@ import {
   MODES,
   STATUSES,
 } from "../../core/index.ts";
+import { ROLLUP_BIT } from "../../core/internal.ts";
 import { AsciiWriter, type BufferPool } from "../http/wire/buffers.ts";
 import * as s from "./api/fields.ts";
 import { time, writerOf } from "./api/writer.ts";
@@ -57,8 +58,6 @@ const USUAL_VAULT_BYTES = 640;
 const USUAL_TRANSACTION_BYTES = 160;
 const MOST_VAULT_BYTES = 2048;
 const MOST_TRANSACTION_BYTES = 256;
-/** Top bit of the vault ids of rollup batches. */
-const ROLLUP_BIT = 1n << 63n;
 
 /** The answer to fewer entries is sent as text, which Node sends together with its header. */
 const FEW = 16;

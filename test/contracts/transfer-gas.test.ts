@@ -2,7 +2,7 @@ import { type Address, type Hex, keccak256, sliceHex, toHex } from "viem";
 import { expect, it } from "vitest";
 import { readLimits } from "../../core/ledger/options.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
-import { BatchLoad } from "../../core/transfers/close.ts";
+import { BatchLoad } from "../../core/transfers/transfer-batch.ts";
 import { commitAs, entry } from "./fixture/batches.ts";
 import { commitTransfers, LATER, openTransferChain } from "./fixture/transfers.ts";
 

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hex } from "../../model.ts";
-import { AnsweringThread, type Asked } from "../../thread.ts";
+import { AnsweringThread, type PendingQuestion } from "../../thread.ts";
 import { BLOB_BYTES, ELEMENT_BYTES } from "../blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../hex.ts";
 import { type Opening, POINT_BYTES } from "../kzg.ts";
@@ -47,7 +47,10 @@ const WORKER = new URL(
 );
 
 class Jobs extends AnsweringThread<KzgJob, KzgAnswer> {
-  protected override lost(asked: readonly Asked<KzgJob, KzgAnswer>[], cause: unknown): void {
+  protected override lost(
+    asked: readonly PendingQuestion<KzgJob, KzgAnswer>[],
+    cause: unknown,
+  ): void {
     const why = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
     const message = `The thread of the native KZG code does not run (${why}).`;
     for (const { reject } of asked)

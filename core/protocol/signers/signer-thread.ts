@@ -14,7 +14,7 @@ const WORKER = new URL(
 );
 
 /** 64 bytes `r ‖ vs`, and what they sign. */
-export interface Signed {
+export interface SignedDigest {
   readonly digest: Hash;
   readonly signature: Hex;
 }
@@ -26,10 +26,10 @@ export type Signers = readonly (Address | null)[];
  * Finds the accounts behind signatures on a thread: one takes half a millisecond. The thread starts
  * with the ninth.
  */
-export class SignerThread extends HelperThread<readonly Signed[], Signers> {
+export class SignerThread extends HelperThread<readonly SignedDigest[], Signers> {
   #count = 0;
   /** The next message, which waits for the answer to the one before. */
-  #next: { readonly list: Signed[]; readonly signers: Promise<Signers> } | null = null;
+  #next: { readonly list: SignedDigest[]; readonly signers: Promise<Signers> } | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
   /** @param script - the thread's code; default this library's own */
@@ -52,7 +52,7 @@ export class SignerThread extends HelperThread<readonly Signed[], Signers> {
   }
 
   #begun() {
-    const list: Signed[] = [];
+    const list: SignedDigest[] = [];
     const signers = this.#last.then(() => {
       if (this.#next?.list === list) this.#next = null;
       return this.ask(list);

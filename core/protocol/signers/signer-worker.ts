@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { recover } from "tiny-secp256k1";
 import type { Address } from "../../model.ts";
 import { bytesToHex, hexToBytes, keccak256 } from "../hex.ts";
-import type { Signed, Signers } from "./signer-thread.ts";
+import type { SignedDigest, Signers } from "./signer-thread.ts";
 
 /** Half the order of the curve: L1 takes only a signature whose s is not above it. */
 const MAX_S = Buffer.from(
@@ -14,7 +14,7 @@ const MAX_S = Buffer.from(
  * The account behind a signature `r ‖ vs` of 64 bytes (EIP-2098), as L1's `ecrecover` finds it;
  * null when it finds none.
  */
-function signerOf({ digest, signature }: Signed): Address | null {
+function signerOf({ digest, signature }: SignedDigest): Address | null {
   const parts = hexToBytes(signature);
   const parity = parts[32]! >= 0x80 ? 1 : 0;
   parts[32] = parts[32]! & 0x7f;
@@ -29,6 +29,6 @@ function signerOf({ digest, signature }: Signed): Address | null {
 }
 
 /** The thread of core/protocol/signers/signer-thread.ts. */
-parentPort?.on("message", (list: readonly Signed[]) =>
+parentPort?.on("message", (list: readonly SignedDigest[]) =>
   parentPort?.postMessage(list.map(signerOf) satisfies Signers),
 );

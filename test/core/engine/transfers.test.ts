@@ -7,7 +7,7 @@ import {
   transfersDigest,
   transfersTypedData,
 } from "../../../core/protocol/transfer.ts";
-import { BatchLoad } from "../../../core/transfers/close.ts";
+import { BatchLoad } from "../../../core/transfers/transfer-batch.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import {
   all,

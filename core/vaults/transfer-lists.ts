@@ -19,7 +19,7 @@ import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { decodeActivity, readVaults } from "./vaults.ts";
 
 /** One slot of a list: the units it gives, and who gets them. */
-export interface TransferOutput {
+export interface ListOutput {
   /** The slot's place in the list, from 0; also that of its transaction. */
   readonly position: number;
   readonly index: number;
@@ -30,9 +30,9 @@ export interface TransferOutput {
   readonly holderIndex: number | null;
 }
 
-export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">): TransferOutput[] {
+export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">): ListOutput[] {
   let position = 0;
-  return transfers.flatMap((transfer, index): TransferOutput[] => {
+  return transfers.flatMap((transfer, index): ListOutput[] => {
     const receiver = {
       position: position++,
       index,
@@ -49,7 +49,7 @@ export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">):
 }
 
 /** The users who give or get vaults, each once. */
-export function usersOf(outputs: readonly TransferOutput[]): number[] {
+export function usersOf(outputs: readonly ListOutput[]): number[] {
   return [
     ...new Set(
       outputs.flatMap(({ transfer, holderIndex }) =>
@@ -63,14 +63,14 @@ export function usersOf(outputs: readonly TransferOutput[]): number[] {
  * Units of an output, when so many are left in the spent vault. A burnt slot is nobody's, and holds
  * none.
  */
-export function unitsOf({ transfer, isChange, holderIndex }: TransferOutput, rest: bigint): bigint {
+export function unitsOf({ transfer, isChange, holderIndex }: ListOutput, rest: bigint): bigint {
   const paid = transfer.amount === 0n ? rest : transfer.amount;
   return holderIndex === null ? 0n : isChange ? rest - paid : paid;
 }
 
 interface Listed {
   readonly list: TransferListRecord;
-  readonly output: TransferOutput;
+  readonly output: ListOutput;
 }
 
 /** Units that each output gives, keeps or burns; null while unknown. */

@@ -18,7 +18,7 @@ import { endOf, keyOf, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
 import { requireText } from "../validate.ts";
 import { changeActivity, putActivity, readActivities } from "../vaults/activity.ts";
-import * as stored from "../vaults/stored-lists.ts";
+import * as transferLists from "../vaults/transfer-lists.ts";
 import { examine, isFinal, type Spent } from "./judge.ts";
 
 /**
@@ -60,7 +60,7 @@ export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promis
 async function* waitingLists(ledger: Ledger, limit: number): AsyncGenerator<TransferListRecord> {
   const prefix = Buffer.from([PREFIX.waitingTransfers]);
   for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit }))
-    yield await stored.readTransferList(
+    yield await transferLists.readTransferList(
       ledger,
       decodeRecord(transferIdRecord, id, "A waiting transfer"),
     );
@@ -94,7 +94,11 @@ async function failWaiting(
     putActivity(ledger, group, transfers[i] as TransferListRecord["transfers"][number], freed);
   }
   group.remove(keyOf.transferDigest(digest));
-  stored.putTransferList(group, { ...list, status: "failed", failure, updatedAt: time }, list);
+  transferLists.putTransferList(
+    group,
+    { ...list, status: "failed", failure, updatedAt: time },
+    list,
+  );
   tell(ledger, group, applicationIndex, time, { type: "transfer.failed", transferId, failure });
 }
 
@@ -128,7 +132,7 @@ function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): Open
   const batch = openAhead(
     ledger,
     "zk-rollup",
-    stored.slotCount(lists.flatMap(({ transfers }) => transfers)),
+    transferLists.slotCount(lists.flatMap(({ transfers }) => transfers)),
   );
   const { batchNumber, vaults } = batch;
   batch.transfers = lists;
@@ -159,11 +163,11 @@ function putOutputs(
   const { batchNumber, vaults } = batch;
   const firstSlot = vaults.count;
   const batched = { ...list, status: "batched", batchNumber, firstSlot, updatedAt: time } as const;
-  for (const output of stored.outputsOf(list)) {
+  for (const output of transferLists.outputsOf(list)) {
     const { index, transfer, isChange, holderIndex } = output;
     const { vault, activity } = spent[index]!;
     const rest = vault.amount - activity.withdrawn;
-    const amount = stored.unitsOf(output, rest);
+    const amount = transferLists.unitsOf(output, rest);
     const blobs = hexToBytes(vault.blob);
     const content = {
       amountHigh: highWord(amount),
@@ -181,14 +185,14 @@ function putOutputs(
     if (!isChange)
       putActivity(ledger, group, transfer, { ...activity, transferred: rest, updatedAt: time });
   }
-  stored.putTransferList(group, batched, list);
+  transferLists.putTransferList(group, batched, list);
   forgetSums(ledger, group, list);
 }
 
 /** The balances of all who give or get change. */
 function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): void {
   group.onDurable(() => {
-    for (const user of stored.usersOf(stored.outputsOf(list)))
+    for (const user of transferLists.usersOf(transferLists.outputsOf(list)))
       ledger.readers.tokenSums.forget(user);
   });
 }
@@ -214,7 +218,7 @@ export async function takeBackTransfers(
     const batch = latestUncommitted(ledger, "zk-rollup", batchNumber);
     if (!batch.transfers)
       throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
-    const lists = await stored.listsOfBatch(ledger, batch);
+    const lists = await transferLists.listsOfBatch(ledger, batch);
     const vaults = await readBatchVaults(ledger, batch);
     const run = { firstSlot: 0, count: batch.vaultCount, failure: reason };
     const pending = await pendingIn(ledger, "zk-rollup", batchNumber, [run]);
@@ -251,7 +255,7 @@ export async function waitAgain(
   } as const;
   const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
   const again: TransferListRecord = { ...list, transfers, ...waiting };
-  stored.putTransferList(group, again, list);
+  transferLists.putTransferList(group, again, list);
   return again;
 }
 
@@ -289,7 +293,7 @@ export class BatchLoad {
   }
 
   take(transfers: readonly Transfer[]): boolean {
-    const taken = stored.slotCount(transfers);
+    const taken = transferLists.slotCount(transfers);
     const ids = transfers.map(({ vaultId }) => vaultId);
     const isFar = ids.some((id) => id - ids[0]! >= NEAR || ids[0]! - id >= NEAR);
     const perRecord =
