@@ -13,26 +13,29 @@ const LONG = {
   "long ways to L1": [
     "test/mirror/settling.test.ts",
     "test/archive/blobs.test.ts",
-    "test/settlement/{blob*,deploy,hostile-batches,hostile-tokens,in-flight,issuer,loops,preflight,void-slots}.test.ts",
+    "test/settlement/{blob*,deploy,issuer,loops,void-slots}.test.ts",
   ],
-  "failures of threads and disks": [
-    "test/kzg/failure.test.ts",
-    "test/core/engine/{damaged-folder,full-disk,lock-file}.test.ts",
+  "vaults in blobs, and strangers' values": [
+    "test/contracts/{blobs,transfers}.test.ts",
+    "test/kzg/kzg.test.ts",
+    "test/server/{hostile,repeats,strictness}.test.ts",
   ],
+  "locked folders": ["test/core/engine/lock-file.test.ts"],
   "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],
-  "costs of requests, and changed calls": [
-    "test/server/cost.test.ts",
-    "test/contracts/changed-calls.test.ts",
-  ],
 };
 const rest = Object.values(LONG).flat();
 
 /** `npm run test:heavy` runs these: CI would take longer than 15 minutes with them. */
 export const HEAVY = [
   "test/heavy/**/*.test.ts",
-  "test/contracts/compiled.test.ts",
+  "test/contracts/{changed-calls,compiled,hostile-operator}.test.ts",
   "test/browser/{console,explorer,guide,owner}.test.ts",
-  "test/e2e/{issuer,members,mirror}.test.ts",
+  "test/cluster/upgrade.test.ts",
+  "test/core/engine/{damaged-folder,full-disk}.test.ts",
+  "test/e2e/{issuer,members,mirror,signer,start-up}.test.ts",
+  "test/kzg/failure.test.ts",
+  "test/server/cost.test.ts",
+  "test/settlement/{campaign,hostile-batches,hostile-tokens,in-flight,preflight}.test.ts",
 ];
 
 /** The tests of `npm test`. */
@@ -51,7 +54,7 @@ export function leftOut(projects: readonly string[]): string {
   const left = [
     ...(projects.includes(QUICK.name) ? [] : ["what `npm test` runs"]),
     ...(projects.includes(REST.name) ? [] : [`${Object.keys(LONG).join(", ")} (npm run test:all)`]),
-    "a fresh compilation, long fuzzing, kills and faults, the longest pages and processes (npm run test:heavy)",
+    "a fresh compilation, long fuzzing, kills, faults and attacks, the longest pages and processes (npm run test:heavy)",
   ];
   return `Left out: ${left.join("; ")}\n`;
 }
