@@ -49,8 +49,18 @@ export function logReader(
       from = to + 1n;
       if (++answers % ANSWERS_TO_GROW === 0) blocks = least(blocks * 2n, MOST_BLOCKS);
     }
-    return logs;
+    return eachOnce(logs);
   };
+}
+
+/** The logs in chain order. Some nodes give them in another one, or the same log twice. */
+function eachOnce(logs: readonly Log[]): Log[] {
+  const byPlace = new Map(logs.map((log) => [`${log.blockHash} ${log.logIndex}`, log]));
+  return [...byPlace.values()].sort(
+    (a, b) =>
+      Number((a.blockNumber ?? 0n) - (b.blockNumber ?? 0n)) ||
+      (a.logIndex ?? 0) - (b.logIndex ?? 0),
+  );
 }
 
 /** Events of the settlement contract, and those of mirrors only. */

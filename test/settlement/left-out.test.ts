@@ -97,6 +97,32 @@ describe("while eth_getLogs answers [] as recorded blocks become final", () => {
   });
 });
 
+test("a node that tells each log twice, the newest first, tells of each once", async () => {
+  const request = (chain: Chain) =>
+    (async (call: { method: string }) => {
+      const answer = await chain.request(call as never);
+      return call.method === "eth_getLogs" ? [answer, answer].flat().reverse() : answer;
+    }) as Request;
+  world = await createWorld({ request });
+  const { engine, principal } = world;
+  const committed: string[] = [];
+  engine.events.on("batchCommitted", ({ batchId }) => committed.push(batchId));
+  const first = await world.mint("erc20", "validium", "", 50);
+  await world.mint("erc721", "zk-rollup", "1");
+  await world.settler.round();
+  const { withdrawalId } = await world.requestWithdrawal(first, 20n);
+  await world.settler.round();
+  await world.withdrawAlone(first, 7n);
+  await world.mint("erc20", "validium", "", 50);
+  await rounds(8);
+  expect(committed).toEqual(["validium-0", "zk-rollup-0", "validium-1"]);
+  const { applicationId } = principal;
+  expect((await engine.withdrawals.get(applicationId, withdrawalId)).status).toBe("finalized");
+  expect((await engine.vaults.get(applicationId, first)).withdrawnBalance).toBe(27n);
+  await expectOneHistory(world);
+  expect((await engine.operator.verify()).problems).toEqual([]);
+});
+
 describe("while eth_getLogs answers []", () => {
   test("a cancellation stays, and one that was left out is found before its block is final", async () => {
     const node = await silenced();
