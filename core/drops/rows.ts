@@ -211,6 +211,7 @@ function columnsOf(names: readonly string[]): string[] {
     throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
   for (const [form, detail] of OTHER_FORMS)
     if (form.test(first)) throw new UnreadableRow(1, detail);
+  if (names.some((name) => name.includes("\r"))) throw new UnreadableRow(1, CR_ALONE);
   const unknown = names.find(
     (name) =>
       name !== "" &&
@@ -234,8 +235,8 @@ const OTHER_FORMS = [
   [/^sep=/i, "the first line names the separator; remove the line, and separate columns by commas"],
   [/;/, "the columns are separated by semicolons; separate them by commas"],
   [/\t/, "the columns are separated by tabs; separate them by commas"],
-  [/\r/, "the lines end with CR alone; end them with LF or CR LF"],
 ] as const;
+const CR_ALONE = "the lines end with CR alone; end them with LF or CR LF";
 
 function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
   const fields: Record<string, unknown> = {};

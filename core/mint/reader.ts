@@ -347,7 +347,8 @@ class MintReader {
       !fits(MINT_FORM.tokenId, tokenId) ||
       (typeof tokenId === "string" && BigInt(tokenId) > MAX_UINT256)
     ) {
-      this.#refuse(entry, "/tokenId", "validation_failed", MINT_FORM.tokenId.fault);
+      const fault = /^0\d+$/.test(String(tokenId)) ? LEADING_ZEROS : MINT_FORM.tokenId.fault;
+      this.#refuse(entry, "/tokenId", "validation_failed", fault);
     } else if (asset?.standard === "erc20") {
       this.#refuse(
         entry,
@@ -448,9 +449,11 @@ function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+const LEADING_ZEROS = "must have no leading zeros";
+
 /** Why a whole number is no amount; null for other text. */
 function boundOf(text: string): string | null {
   if (!/^-?\d+$/.test(text)) return null;
   if (/^(?:-.*|0+)$/.test(text)) return "must be at least 1 unit";
-  return text.startsWith("0") ? "must have no leading zeros" : "must be at most 2^63 - 1 units";
+  return text.startsWith("0") ? LEADING_ZEROS : "must be at most 2^63 - 1 units";
 }

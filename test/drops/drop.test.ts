@@ -176,6 +176,7 @@ describe("the form of the rows", () => {
   });
 
   test.each([
+    ["csv", `tokenId,ownerAddress\r1,${owner(1)}\r`, "the lines end with CR alone"],
     ["csv", `tokenId;ownerAddress\n1;${owner(1)}\n`, "the columns are separated by semicolons"],
     ["csv", `sep=,\ntokenId,ownerAddress\n1,${owner(1)}\n`, "the first line names the separator"],
     ["csv", `tokenId\townerAddress\n1\t${owner(1)}\n`, "the columns are separated by tabs"],

@@ -28,6 +28,7 @@ test.each([
   [{ amount: -5 }, "must be at least 1"],
   [{ amount: "-5" }, "must be at least 1"],
   [{ amount: "0007" }, "leading zeros"],
+  [{ tokenId: "0007", amount: 1 }, "leading zeros"],
   [{ amount: "9223372036854775808" }, "at most 2^63 - 1"],
   [{ amountDecimal: "-5" }, "positive"],
   [{ amountDecimal: "0" }, "must be from 1 to"],
