@@ -1,6 +1,15 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
 import { getBalance, getBlock, getCode } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
+import {
+  BLOB_COMMIT_GAS,
+  BLOB_COMMIT_GAS_PER_ASSET,
+  CONSENT_GAS,
+  GAS_PER_BYTE,
+  GAS_PER_CONSENT,
+  VALIDIUM_GAS,
+  VALIDIUM_GAS_PER_BYTE,
+} from "../gas.ts";
 import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex } from "../model.ts";
 import type * as ports from "../ports.ts";
 import {
@@ -19,26 +28,14 @@ import { BlobSidecar } from "./blob-sidecar.ts";
 import { askL1, type L1Connection, revertReason } from "./connection.ts";
 import type { FeeOptions } from "./fees.ts";
 import { type Call, type ContractCall, toReceipt, ViemPortal } from "./portal.ts";
-import { CONSENT_GAS, GAS_PER_BYTE } from "./reader.ts";
 import { TransactionSender } from "./sender.ts";
 
 /**
  * Gas limit while another commit is pending, when L1 cannot estimate: a rollup batch's margin over
- * its estimate, and upper bounds of a validium commit. Unused gas is not paid for.
+ * its estimate. Unused gas is not paid for.
  */
 const BEHIND_MARGIN = 40_000n;
-const VALIDIUM_GAS = 250_000n;
-const VALIDIUM_GAS_PER_BYTE = 200n;
 
-/**
- * Gas of a consent, and of each asset that it names, without its signature's bytes and its wallet
- * contract.
- */
-const GAS_PER_CONSENT = 6_000n;
-
-/** Upper bounds of a commit by blobs, and of each asset of its manifest. */
-const BLOB_COMMIT_GAS = 160_000n;
-const BLOB_COMMIT_GAS_PER_ASSET = 6_000n;
 /** The contract's refusal of a commit whose transaction has no blobs. */
 const NO_BLOBS = "BlobCountInvalid(0)";
 

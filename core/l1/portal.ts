@@ -2,6 +2,16 @@ import type { Account, ContractFunctionArgs, ContractFunctionName, TransactionRe
 import { encodeFunctionData, parseEventLogs, size } from "viem";
 import { estimateContractGas, getBlock, readContract, simulateContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
+import {
+  GAS_AROUND_ITEM,
+  GAS_AROUND_ITEMS,
+  GAS_PER_BYTE,
+  ITEM_GAS,
+  TRANSACTION_GAS,
+  TRANSFER_GAS,
+  TRIAL_GAS,
+  WAY_GAS,
+} from "../gas.ts";
 import type { Address, Hex } from "../model.ts";
 import type {
   L1Owner,
@@ -17,8 +27,7 @@ import * as calldata from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
 import { askL1, type L1Connection, reasonIn, revertReason } from "./connection.ts";
 import type { CallKind } from "./fees.ts";
-import { GAS_PER_BYTE, ViemReader } from "./reader.ts";
-import { TRANSACTION_GAS } from "./tokens.ts";
+import { ViemReader } from "./reader.ts";
 
 /**
  * Most shares of one transaction, {@link sharesOf} and one for each signed list, so that its
@@ -30,24 +39,6 @@ const MAX_SHARES = 21;
  * withdrawal and its list of 256 vaults.
  */
 const MAX_SHARE_BYTES = 6_100;
-/**
- * The least gas that the contract gives each item of a batch, for proof, signature and token call
- * together.
- */
-const ITEM_GAS = 650_000n;
-/** Further gas of each item, and of the whole batch. */
-const GAS_AROUND_ITEM = 30_000n;
-const GAS_AROUND_ITEMS = 50_000n;
-/** The contract gives an item of a transferred vault this gas besides. */
-const WAY_GAS = 300_000n;
-/**
- * Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try
- * longer.
- */
-const TRIAL_GAS = 1_000_000n;
-
-/** Gas of a plain transfer to an account. */
-export const TRANSFER_GAS = 21_000n;
 
 type Writes = ContractFunctionName<typeof abi, "nonpayable">;
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;

@@ -7,6 +7,7 @@ import type {
 import * as viem from "viem";
 import * as actions from "viem/actions";
 import { MintmarkError } from "../errors.ts";
+import { CALL_GAS, CONSENT_GAS, GAS_PER_BYTE, SIGNATURE_GAS } from "../gas.ts";
 import {
   type Address,
   type Hash,
@@ -39,19 +40,6 @@ import {
 import { decodeEvents, logReader } from "./logs.ts";
 import { schemeOf, ViemTokens } from "./tokens.ts";
 
-/** Gas that the contract gives an issuer's wallet contract at a commit. */
-export const CONSENT_GAS = 100_000n;
-/**
- * Most gas of a wallet contract that is asked off-chain about a signature. A passkey without a
- * precompile takes 330,000.
- */
-const SIGNATURE_GAS = 1_000_000n;
-/**
- * Gas of a single call: the transaction, the ABI encoding around a signature, and each byte that is
- * not zero.
- */
-const CALL_GAS = 25_000n;
-export const GAS_PER_BYTE = 16n;
 const WALLET_ABI = viem.parseAbi([
   "function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)",
 ]);

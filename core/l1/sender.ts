@@ -9,6 +9,7 @@ import { orAborted } from "../abort.ts";
 import { Turns } from "../at-once.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
+import { TRANSFER_GAS } from "../gas.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg-thread.ts";
@@ -24,7 +25,7 @@ import {
   type Fees,
   higherFees,
 } from "./fees.ts";
-import { type Call, type Sender, TRANSFER_GAS } from "./portal.ts";
+import type { Call, Sender } from "./portal.ts";
 import { minedReceipt } from "./reader.ts";
 
 const REPLACE_AFTER_MS = 60_000;

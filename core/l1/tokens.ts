@@ -10,6 +10,7 @@ import {
   zeroAddress,
 } from "viem";
 import { call, multicall, readContract, simulateContract } from "viem/actions";
+import { BUNDLED_GAS, TRANSACTION_GAS } from "../gas.ts";
 import { type Address, BLOB_SCHEMES, type BlobScheme, type Standard } from "../model.ts";
 import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
@@ -39,8 +40,6 @@ const OPTIONAL = parseAbi([
   "function minterLocked() view returns (bool)",
 ]);
 
-/** The most gas of one transaction (EIP-7825). A mint that needs more is impossible. */
-export const TRANSACTION_GAS = 16_777_216n;
 /** Receiver of a trial mint: an account that cannot refuse. */
 const NOBODY = "0x000000000000000000000000000000000000dead";
 /**
@@ -50,8 +49,6 @@ const NOBODY = "0x000000000000000000000000000000000000dead";
  */
 const OWNERS_PER_CALL = 120;
 
-/** Gas of a mint in a bundle: what a relay gives it. */
-const BUNDLED_GAS = 500_000;
 /** Mints per bundle: their gas, with some for the calls, is at most a transaction's. */
 const MINTS_PER_BUNDLE = 32;
 /** Most mints that are tried one by one for their reasons after a bundle refused them. */

@@ -1,3 +1,4 @@
+import { TRANSACTION_GAS } from "../gas.ts";
 import { type Environment, type Limits, MAX_BATCH_VAULTS } from "../model.ts";
 import type { Clock, L1Reader, Settlement } from "../ports.ts";
 import { MAX_BLOB_VAULTS } from "../protocol/blob-batch.ts";
@@ -59,8 +60,6 @@ export interface EngineOptions {
   ) => ReturnType<L1Reader["verifySignature"]>;
 }
 
-/** EIP-7825: the most gas of one transaction. */
-const MAX_TRANSACTION_GAS = 16_777_216;
 /** Nodes refuse transactions above this many bytes. */
 const MAX_TRANSACTION_BYTES = 131_072;
 /** Most vaults of a rollup batch that the settlement contract takes, whatever their gas. */
@@ -97,7 +96,7 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
     MAX_TRANSACTION_BYTES - TRANSACTION_OVERHEAD,
   );
   requireInteger("blobElements", read.blobElements, 1, MAX_BLOB_VAULTS);
-  requireInteger("rollupGas", read.rollupGas, 500_000, MAX_TRANSACTION_GAS);
+  requireInteger("rollupGas", read.rollupGas, 500_000, Number(TRANSACTION_GAS));
   if (read.uncommittedVaults !== null) {
     // Below this, the largest request would always be refused.
     requireInteger(

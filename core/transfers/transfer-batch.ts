@@ -4,6 +4,7 @@ import { closeOpenBatch, openAhead, sealClosed } from "../batches/seal.ts";
 import { failVoidWithdrawals, pendingIn, sealAnew, UNSENT } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
+import { GAS_PER_GROUP, GAS_PER_SLOT, GAS_PER_WORD, TRANSFERS_GAS } from "../gas.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
@@ -271,21 +272,12 @@ const AMOUNT_BYTES = 8;
 
 const NEAR = 1n << 23n; // Ids that are all nearer to the first one need no whole ids
 
-/**
- * Upper bounds, compared with L1 by test/contracts/transfer-gas.test.ts. A word covers 256
- * neighbouring vaults.
- */
-const COMMIT_GAS = 300_000;
-const GROUP_GAS = 4_000;
-const SLOT_GAS = 1_600;
-const WORD_GAS = 22_400;
-
 /** Lists that one commit can carry. */
 export class BatchLoad {
   readonly #limits: Limits;
   #bytes = 1;
   #slots = 0;
-  gas = COMMIT_GAS; // The commit's gas with all lists so far
+  gas = TRANSFERS_GAS; // The commit's gas with all lists so far
   readonly #words = new Set<bigint>();
 
   constructor(limits: Limits) {
@@ -304,7 +296,7 @@ export class BatchLoad {
     const head = GROUP_BYTES + (transfers.length > 1 ? LENGTH_BYTES : 0);
     const bytes = this.#bytes + head + perRecord * transfers.length;
     const slots = this.#slots + taken;
-    const gas = this.gas + GROUP_GAS + SLOT_GAS * taken + WORD_GAS * words.size;
+    const gas = this.gas + GAS_PER_GROUP + GAS_PER_SLOT * taken + GAS_PER_WORD * words.size;
     const { rollupBytes, rollupGas } = this.#limits;
     if (bytes > rollupBytes || slots > MAX_TRANSFER_SLOTS || gas > rollupGas) return false;
     [this.#bytes, this.#slots, this.gas] = [bytes, slots, gas];
