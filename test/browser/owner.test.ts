@@ -253,6 +253,8 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await press(tab, "Withdraw by the operator");
     await spent(tab, 90);
     await tab.getByRole("heading", { name: "Gone" }).waitFor();
+    await tab.setViewportSize({ width: 390, height: 844 });
+    expect(await tab.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
     // A hidden page asks for nothing.
     let reads = 0;
     tab.on("request", (request) => {
