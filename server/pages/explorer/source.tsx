@@ -1,4 +1,12 @@
 import { useReducer, useState } from "preact/hooks";
+import {
+  type ContractFunctionArgs,
+  type ContractFunctionName,
+  type ContractFunctionReturnType,
+  decodeFunctionResult,
+  encodeFunctionData,
+  parseAbi,
+} from "viem";
 import * as protocol from "../../../core/protocol/verifier.ts";
 import { Button, Later, Notice, onSent } from "../shared/parts.tsx";
 import { type Provider, useWallets, wallet } from "../shared/wallets.tsx";
@@ -154,8 +162,20 @@ function node(address: string): Provider {
   };
 }
 
+const ABI = parseAbi([
+  "function asset(uint64 chainId, uint256 assetType) view returns (uint8 standard, address token, uint256 quantum, uint8 scheme, uint64 since)",
+  "function batchCounts() view returns (uint64 validium, uint64 rollup)",
+  "function batchHeaderHash(uint8 mode, uint64 batchNumber) view returns (bytes32)",
+  "function isSpent(uint64 vaultId) view returns (bool)",
+  "function stateCommitment() view returns (bytes32)",
+  "function stateRoot(uint8 mode) view returns (bytes32)",
+  "function withdrawn(uint64 vaultId, uint8 standard) view returns (uint64)",
+]);
+const MINT = parseAbi(["function mintFor(address to, uint256 quantity, bytes mintingBlob)"]);
+type View = ContractFunctionName<typeof ABI, "view">;
+
 /** The contract's values of `Mode` and `Standard`. */
-const MODE: Readonly<Record<protocol.Mode, bigint>> = { validium: 0n, "zk-rollup": 1n };
+const MODE: Readonly<Record<protocol.Mode, number>> = { validium: 0, "zk-rollup": 1 };
 const STANDARDS: readonly (protocol.Standard | null)[] = [null, "erc20", "erc721", "erc1155"];
 
 export interface Registration {
@@ -178,34 +198,20 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
     );
   };
   let rightChain: Promise<void> | undefined;
-  /**
-   * Calls a view with word arguments and results, by the contract ABI: selector, then 32 bytes
-   * each.
-   */
-  const call = async (
-    signature: string,
-    results: number,
-    ...args: readonly Word[]
-  ): Promise<readonly bigint[]> => {
+  /** Calls a view on the newest block. */
+  const call = async <F extends View>(
+    functionName: F,
+    args: ContractFunctionArgs<typeof ABI, "view", F>,
+  ): Promise<ContractFunctionReturnType<typeof ABI, "view", F>> => {
     rightChain ??= checkChain();
     await rightChain;
-    const selector = protocol
-      .bytesToHex(protocol.keccak256(new TextEncoder().encode(signature)))
-      .slice(0, 10);
-    const answer = await ask(
-      "eth_call",
-      { to: contract, data: selector + args.map(digits).join("") },
-      "latest",
-    );
-    if (
-      typeof answer !== "string" ||
-      !/^0x(?:[0-9a-f]{64})+$/i.test(answer) ||
-      answer.length !== 2 + 64 * results
-    )
+    const asked = { abi: ABI, functionName, args } as Parameters<typeof encodeFunctionData>[0];
+    const data = await ask("eth_call", { to: contract, data: encodeFunctionData(asked) }, "latest");
+    try {
+      return decodeFunctionResult({ ...asked, data: data as protocol.Hex }) as never;
+    } catch {
       throw new Error(`There is no settlement contract at ${contract} on this chain.`);
-    return Array.from({ length: results }, (_, i) =>
-      BigInt(`0x${answer.slice(2 + 64 * i, 66 + 64 * i)}`),
-    );
+    }
   };
   return {
     /**
@@ -220,59 +226,41 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
 
     /** The hash of a committed batch's header; 32 zero bytes when L1 has no such batch. */
     async batchHeaderHash(mode: protocol.Mode, batchNumber: number): Promise<protocol.Hash> {
-      const [hash] = await call(
-        "batchHeaderHash(uint8,uint64)",
-        1,
-        MODE[mode],
-        BigInt(batchNumber),
-      );
-      return word(hash);
+      return call("batchHeaderHash", [MODE[mode], BigInt(batchNumber)]);
     },
 
     /** State roots and counts, in one block if the node answers from one. */
     async roots(): Promise<Roots> {
-      const [[validium, rollup], [rootValidium], [rootRollup], [commitment]] = await Promise.all([
-        call("batchCounts()", 2),
-        call("stateRoot(uint8)", 1, MODE.validium),
-        call("stateRoot(uint8)", 1, MODE["zk-rollup"]),
-        call("stateCommitment()", 1),
+      const [[validium, rollup], rootValidium, rootRollup, commitment] = await Promise.all([
+        call("batchCounts", []),
+        call("stateRoot", [MODE.validium]),
+        call("stateRoot", [MODE["zk-rollup"]]),
+        call("stateCommitment", []),
       ]);
       return {
         countValidium: Number(validium),
         countRollup: Number(rollup),
-        rootValidium: word(rootValidium),
-        rootRollup: word(rootRollup),
-        commitment: word(commitment),
+        rootValidium,
+        rootRollup,
+        commitment,
       };
     },
 
     /** The registration of an asset type; null when there is none. */
     async registration(chainId: bigint, assetType: protocol.Hash): Promise<Registration | null> {
-      const [kind = 0n, token = 0n, quantum = 0n] = await call(
-        "asset(uint64,uint256)",
-        5,
-        chainId,
-        assetType,
-      );
-      const standard = STANDARDS[Number(kind)] ?? null;
-      return standard && { standard, token: `0x${token.toString(16).padStart(40, "0")}`, quantum };
+      const [kind, token, quantum] = await call("asset", [chainId, BigInt(assetType)]);
+      const standard = STANDARDS[kind] ?? null;
+      return standard && { standard, token: token.toLowerCase() as protocol.Hex, quantum };
     },
 
     /** Units of a vault that L1 has paid out. */
     async withdrawn(vaultId: bigint, standard: protocol.Standard): Promise<bigint> {
-      const [amount = 0n] = await call(
-        "withdrawn(uint64,uint8)",
-        1,
-        vaultId,
-        BigInt(STANDARDS.indexOf(standard)),
-      );
-      return amount;
+      return call("withdrawn", [vaultId, STANDARDS.indexOf(standard)]);
     },
 
     /** Whether a committed transfer names the vault. Only deployments with transfers answer. */
     async isSpent(vaultId: bigint): Promise<boolean> {
-      const [spent] = await call("isSpent(uint64)", 1, vaultId);
-      return spent === 1n;
+      return call("isSpent", [vaultId]);
     },
 
     /**
@@ -285,9 +273,7 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
       quantity: bigint,
       blob: protocol.Hex,
     ) {
-      const bytes = (blob.length - 2) / 2;
-      const words = [recipient, quantity, 96n, BigInt(bytes)].map(digits);
-      const data = `0x19ee6e3f${words.join("")}${blob.slice(2).padEnd(64 * Math.ceil(bytes / 32), "0")}`;
+      const data = encodeFunctionData({ abi: MINT, args: [recipient, quantity, blob] });
       try {
         await ask("eth_call", { from: contract, to: token, data }, "latest");
         return null;
@@ -302,15 +288,4 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
       }
     },
   };
-}
-
-type Word = bigint | protocol.Hex;
-
-/** A word of 32 bytes in hex, without a prefix. */
-function digits(value: Word): string {
-  return BigInt(value).toString(16).padStart(64, "0");
-}
-
-function word(value = 0n): protocol.Hash {
-  return `0x${digits(value)}`;
 }
