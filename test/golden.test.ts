@@ -465,7 +465,7 @@ describe("a program that was written for 1.0 works", () => {
 
   test("by types, commands, options, settings, codes, events and the contracts' interfaces", async () => {
     const before: Surface = JSON.parse(await read("surface.json"));
-    const now = surface();
+    const now = await surface();
     for (const [list, row] of [
       ["types", "exports of the package"],
       ["commands", "commands, options, settings, `--json`"],

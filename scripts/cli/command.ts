@@ -15,11 +15,8 @@ export interface Given extends Running {
   readonly args: readonly string[];
 }
 
-/** A command of the command line. All have `--json`. */
+/** What a command takes and does. All have `--json`. */
 interface CommandSpec<S extends z.ZodObject> {
-  readonly group?: string | undefined;
-  readonly usage: string;
-  readonly description: string;
   /** Each follows `mintmark `. */
   readonly examples: readonly string[];
   /**
@@ -43,50 +40,30 @@ interface CommandSpec<S extends z.ZodObject> {
   failed?(answer: unknown): string | null;
 }
 
-const GROUPS: Readonly<Record<string, string>> = {
-  applications: "tenants: who may mint",
-  keys: "API keys of applications",
-  people: "people who work in the console, with their roles and links",
-  users: "users of applications, each with the L1 address that owns its tokens",
-  assets: "token contracts: add, register on L1, whitelist, enable for an application",
-  batches: "batches of mints: seal, commit to L1, list",
-  export: "data and proofs for checks and exits",
-  vaults: "vaults of owners: list, show, prove",
-  transactions: "mints, withdrawals and transfers, with their status",
-  withdrawals: "withdrawals to L1",
-  webhooks: "webhooks of applications: list, change their events, skip an event",
-  session: "session keys: keys of games that transfer for an owner",
-};
+/** Adds to a command of the table of commands, which has its name and its description. */
+export type Complete = (command: Command) => void;
 
-/** Returns a function that adds the command to a program. */
-export function command<S extends z.ZodObject>(
-  spec: CommandSpec<S>,
-): (program: Command) => Command {
-  const {
-    group,
-    usage,
-    description,
-    examples,
-    settings,
-    required = {},
-    options = {},
-    notes,
-  } = spec;
-  return (program) => {
+/** Returns a function that completes a command with its options, its help and its work. */
+export function command<S extends z.ZodObject>(spec: CommandSpec<S>): Complete {
+  const { examples, settings, required = {}, options = {}, notes } = spec;
+  return (added) => {
     const lines = examples.map((example) => `\n  $ mintmark ${example}`);
-    const known = program.commands.find((each) => each.name() === group);
-    const parent =
-      group === undefined
-        ? program
-        : (known ?? program.command(group).description(GROUPS[group] ?? ""));
-    const added = parent.command(usage).description(description).option("--json", "print JSON");
-    added.addHelpText("after", `\nExamples:${lines.join("")}`);
+    added.option("--json", "print JSON").addHelpText("after", `\nExamples:${lines.join("")}`);
     if (settings !== undefined) addSettings(added, settings);
     for (const [flags, meaning] of Object.entries(required)) added.requiredOption(flags, meaning);
     for (const [flags, meaning] of Object.entries(options)) added.option(flags, meaning);
     if (notes !== undefined) added.addHelpText("after", `\n${notes}`);
-    return added.action(acting(spec));
+    added.action(acting(spec));
   };
+}
+
+/** Returns a function that adds a command to its group. */
+export function subcommand<S extends z.ZodObject>({
+  usage,
+  description,
+  ...spec
+}: CommandSpec<S> & { readonly usage: string; readonly description: string }): Complete {
+  return (group) => command(spec)(group.command(usage).description(description));
 }
 
 function addSettings(command: Command, { shape }: z.ZodObject): void {

@@ -6,10 +6,8 @@ import { UsageError } from "./exit.ts";
  * `mintmark completion <shell>`: a script that completes commands and options, generated from the
  * commands.
  */
-export const addCompletion = (program: Command) =>
+export const completion = (programOf: () => Promise<Command>) =>
   command({
-    usage: "completion <shell>",
-    description: "print the completion script of bash, zsh or fish",
     examples: [
       "completion bash > /etc/bash_completion.d/mintmark",
       "completion zsh > ~/.zfunc/_mintmark",
@@ -18,9 +16,9 @@ export const addCompletion = (program: Command) =>
     async work({ args: [shell = ""] }) {
       const script = SCRIPTS[shell];
       if (script === undefined) throw new UsageError("name bash, zsh or fish");
-      process.stdout.write(script(linesOf(program)));
+      process.stdout.write(script(linesOf(await programOf())));
     },
-  })(program);
+  });
 
 /** The words after a path of commands, which blanks separate; it is empty at the start. */
 type Line = Readonly<{ path: string; words: readonly string[] }>;

@@ -18,15 +18,25 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Adds a command for each operation. Its arguments, options and help derive from the operation's
- * schema.
+ * Completes a command that is an operation, or a group of them. Arguments, options and help derive
+ * from the operation's schema.
  */
-export function addOperations(program: Command): void {
-  for (const [name, operation] of Object.entries(OPERATIONS))
-    addOperation(program, name, operation);
+export function operationsOf(added: Command): void {
+  const single = OPERATIONS[added.name()];
+  if (single !== undefined) completeOperation(added, added.name(), single);
+  for (const [name, operation] of Object.entries(OPERATIONS)) {
+    const [group = "", own] = name.split(".");
+    if (group !== added.name() || own === undefined) continue;
+    const places = (operation.args ?? []).map((arg) => {
+      const schema = operation.input.shape[arg] as z.ZodType;
+      return `<${fieldOf(group, arg, schema).flag}>`;
+    });
+    const child = added.command([own, ...places].join(" "));
+    completeOperation(child.description(operation.summary ?? ""), name, operation);
+  }
 }
 
-function addOperation(program: Command, path: string, operation: Operation): void {
+function completeOperation(added: Command, path: string, operation: Operation): void {
   const { args = [], columns, file } = operation;
   const words = path.split(".");
   const fields = Object.entries(operation.input.shape).map(([name, schema]) =>
@@ -38,16 +48,9 @@ function addOperation(program: Command, path: string, operation: Operation): voi
       const other = fields.find((field) => field.name === name);
       return other === undefined ? all : `--${other.flag}`;
     });
-  const usage = [
-    words.at(-1),
-    ...args.map((name) => `<${fields.find((field) => field.name === name)?.flag}>`),
-  ];
   const options = fields.filter(({ name }) => !args.includes(name));
   const secrets = options.filter(({ secret }) => secret !== undefined);
-  const added = command({
-    group: words.length > 1 ? words[0] : undefined,
-    usage: usage.join(" "),
-    description: operation.summary,
+  command({
     examples: operation.examples.map((rest) => `${words.join(" ")} ${rest}`.trim()),
     flags: Object.fromEntries(
       fields.map(({ name, flag, secret }) => [
@@ -76,7 +79,7 @@ function addOperation(program: Command, path: string, operation: Operation): voi
       const answer = await operateOn(store, path, input, running);
       return file === undefined ? answer : written(answer, file, String(given.output));
     },
-  })(program);
+  })(added);
   for (const field of options)
     added.addOption(optionOf({ ...field, description: meaningOf(spoken(field.description)) }));
   if (file !== undefined) added.requiredOption("--output <file>", "the file to write");

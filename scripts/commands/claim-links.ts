@@ -13,8 +13,6 @@ const HEADER = "number,link,linkAddress";
 const MOST_LINKS = 100_000;
 
 export const claimLinksCommand = command({
-  usage: "claim-links",
-  description: "make claim links and their QR codes over HTTP; run it again to go on after a stop",
   examples: [
     `claim-links --asset ${EXAMPLE_ASSET} --count 200 --out links.csv --qr codes`,
     `claim-links --asset ${EXAMPLE_ASSET} --count 200 --first-token 1001 --expires 2026-12-01T00:00:00Z --out seats.csv`,

@@ -6,7 +6,7 @@ import { requireOwnCreation } from "../../core/l1/creation.ts";
 import { powersOf } from "../../core/l1/powers.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { addressOf, processAccount } from "../cli/arguments.ts";
-import { command } from "../cli/command.ts";
+import { command, subcommand } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
 import { chainOf } from "../cli/l1.ts";
 import { checkPlan } from "../deploy/check.ts";
@@ -18,9 +18,6 @@ import { writeAdapter } from "../tokens/adapter.ts";
 import { inspectToken } from "../tokens/inspect.ts";
 
 export const deployCommand = command({
-  usage: "deploy",
-  description:
-    "deploy to a chain, and a mirror to another; run again to verify what is there, or to add a token or a mirror (MINTMARK_DEPLOYER_KEY, or standard input)",
   examples: [
     "deploy --rpc https://rpc.example --committee 0x…,0x… --threshold 2 --multisig 0x…",
     "deploy --json",
@@ -74,9 +71,6 @@ export const deployCommand = command({
 });
 
 export const checkContractCommand = command({
-  usage: "check-contract",
-  description:
-    "compare all code of a settlement contract or a mirror, and its creation, with this version's; print every power over it",
   examples: ["check-contract --rpc https://rpc.example --contract 0x… --from-block 19000000"],
   settings: processes.rebuildSettings.pick({
     MINTMARK_RPC_URL: true,
@@ -106,8 +100,7 @@ export const checkContractCommand = command({
   },
 });
 
-export const inspectCommand = command({
-  group: "assets",
+export const inspectCommand = subcommand({
   usage: "inspect <token>",
   description:
     "look at a token contract: its standard, who may mint, which blob scheme fits, and a withdrawal on trial",

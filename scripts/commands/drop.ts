@@ -21,9 +21,6 @@ import { UsageError } from "../cli/exit.ts";
 const SHOWN = 20;
 
 export const dropCommand = command({
-  usage: "drop <file>",
-  description:
-    "mint the rows of a CSV or NDJSON file over HTTP; run it again to go on after a stop",
   examples: [
     `drop pieces.csv --asset ${EXAMPLE_ASSET} --dry-run`,
     `drop pieces.csv --asset ${EXAMPLE_ASSET} --mode zk-rollup`,

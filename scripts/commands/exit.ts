@@ -12,9 +12,6 @@ import { writeNamed } from "../cli/output.ts";
 import { jsonText } from "../files.ts";
 
 export const exitPageCommand = command({
-  usage: "exit-page <file>",
-  description:
-    "write the exit page: one HTML file to withdraw with a kit and a wallet, without a server",
   examples: ["exit-page mintmark-exit.html"],
   async work({ args: [file = ""] }) {
     const { html } = await exitPageHtml();
@@ -24,9 +21,6 @@ export const exitPageCommand = command({
 });
 
 export const exitCommand = command({
-  usage: "exit <kits...>",
-  description:
-    "withdraw vaults with only their exit kits, an RPC and the owner's key (MINTMARK_OWNER_KEY, or standard input)",
   examples: [
     "exit sword.json --wait --rpc https://rpc.example < owner.key",
     "exit sword.json --dry-run",

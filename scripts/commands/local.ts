@@ -1,23 +1,17 @@
-import { existsSync } from "node:fs";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { SETTINGS, settings as serverSettings } from "../../server/process/settings/settings.ts";
 import { stopSignal, stopSignalFromStart } from "../../server/process/shutdown.ts";
 import { command } from "../cli/command.ts";
 import { messageOf } from "../cli/errors.ts";
 import { EXIT } from "../cli/exit.ts";
-import { missingHardhat } from "../sandbox/chain.ts";
 
 const note = (line: string) => process.stderr.write(`${line}\n`);
 const told = {
   onProgress: (step: string) => note(`… ${step}`),
   onError: (error: unknown) => note(`settlement: ${messageOf(error)}; trying again`),
 };
-const missing = missingHardhat();
-const needs = missing === null ? "" : `; needs Hardhat (${missing})`;
 
-const sandbox = command({
-  usage: "sandbox",
-  description: `a local chain, contracts, an engine, a demo application and the HTTP server, fresh at each start, until Ctrl-C${needs}`,
+export const sandbox = command({
   examples: ["sandbox", "sandbox --port 4000"],
   settings: processes.sandboxSettings,
   async work(
@@ -42,9 +36,7 @@ const sandbox = command({
   },
 });
 
-const demo = command({
-  usage: "demo",
-  description: `the main job end to end, checked: mint over HTTP, commit, withdraw, own on L1; on the running sandbox, or one of its own${needs}`,
+export const demo = command({
   examples: ["demo", "demo --json"],
   settings: processes.demoSettings,
   async work({ options, signal }, { MINTMARK_SANDBOX: folder }) {
@@ -55,9 +47,7 @@ const demo = command({
   },
 });
 
-const chain = command({
-  usage: "chain",
-  description: `a bare local chain in memory, chain id 31337, until Ctrl-C${needs}`,
+export const chain = command({
   examples: ["chain", "chain --chain-port 9545"],
   settings: processes.chainSettings,
   async work(_, { MINTMARK_CHAIN_PORT: port }) {
@@ -72,10 +62,7 @@ const chain = command({
   },
 });
 
-const cluster = command({
-  usage: "cluster",
-  description:
-    "three servers over PostgreSQL on this machine: mint, kill the leader, and see that nothing was lost",
+export const cluster = command({
   examples: ["cluster", "cluster --json"],
   settings: processes.demoSettings,
   async work({ options }, { MINTMARK_SANDBOX: folder }) {
@@ -88,13 +75,7 @@ const cluster = command({
   },
 });
 
-const isClone = existsSync(new URL("../../hardhat.config.ts", import.meta.url));
-/** Commands with a chain in this process. Only a clone has PostgreSQL for a cluster. */
-export const localCommands = [sandbox, demo, chain, ...(isClone ? [cluster] : [])];
-
 export const serverCommand = command({
-  usage: "server",
-  description: "one server on one store, until SIGINT or SIGTERM",
   examples: ["server", "server --config mintmark.json --port 4000"],
   settings: serverSettings,
   known: Object.keys(SETTINGS),

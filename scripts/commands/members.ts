@@ -21,10 +21,7 @@ import { chainOf, openLevel, sourcesOf } from "../cli/l1.ts";
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const ROUNDS = { firstMs: 1_000, maxMs: 60_000 };
 
-const member = command({
-  usage: "member",
-  description:
-    "a committee member, until SIGINT or SIGTERM; its key pays for voiding (MINTMARK_MEMBER_KEY, or standard input)",
+export const member = command({
   examples: [
     "member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key",
   ],
@@ -55,10 +52,7 @@ const member = command({
     }),
 });
 
-const issuer = command({
-  usage: "issuer",
-  description:
-    "consent to batches with your tokens, until SIGINT or SIGTERM (MINTMARK_ISSUER_KEY, or standard input)",
+export const issuer = command({
   examples: [
     "issuer --issuer-store ./issuer --rpc https://rpc.example --contract 0x… --policy policy.json < issuer.key",
     "issuer --config issuer.json   # with MINTMARK_ISSUER_KEY and MINTMARK_RECORD_SECRET in the environment",
@@ -86,10 +80,7 @@ const issuer = command({
     }),
 });
 
-const watch = command({
-  usage: "watch",
-  description:
-    "void ERC-721 vaults that were minted twice, on L1 and on mirrors, until SIGINT or SIGTERM; the key pays and needs no role (MINTMARK_WATCHER_KEY, or standard input)",
+export const watch = command({
   examples: [
     "watch --store ./watcher --rpc https://rpc.example --contract 0x… --peers https://member.example < key.txt",
   ],
@@ -132,10 +123,7 @@ const watch = command({
   },
 });
 
-const relay = command({
-  usage: "relay",
-  description:
-    "keep a mirror on another chain up to date, until SIGINT or SIGTERM; the key pays there and needs no role (MINTMARK_RELAY_KEY, or standard input)",
+export const relay = command({
   examples: [
     "relay --mirror-rpc https://rpc.other.example --mirror 0x… --threshold 2 --members 0x…=https://a.example < key.txt",
   ],
@@ -178,9 +166,6 @@ const relay = command({
     await relaying;
   },
 });
-
-/** The processes of parties other than the operator, each with its own key. */
-export const memberCommands = [member, issuer, watch, relay];
 
 function sentenceOf({ earlier, later, txHash }: VoidedDuplicate): string {
   return `voided vault ${later}, a duplicate of ${earlier}, by ${txHash}`;

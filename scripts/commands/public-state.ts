@@ -16,9 +16,6 @@ import { exitKitText } from "./exit.ts";
 
 /** Anybody can rebuild the public state from L1, without the server. */
 export const rebuildCommand = command({
-  usage: "rebuild [folder]",
-  description:
-    "make the public state from L1, and from sources of validium data, in a folder, and compare its roots with L1's",
   examples: [
     "rebuild ./rebuilt --rpc https://rpc.example --contract 0x… --from-block 19000000 --peers https://member.example",
   ],
@@ -45,8 +42,6 @@ export const rebuildCommand = command({
 });
 
 export const exitKitCommand = command({
-  usage: "exit-kit <vault>",
-  description: "make a vault's exit kit: from a rebuilt store, or from L1 and a source of the data",
   examples: [
     "exit-kit 9223372036854775808 --store ./rebuilt --out sword.json",
     "exit-kit 7 --peers https://member.example",

@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import type { Command } from "commander";
 import type { Hex, TypedDataDefinition } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { z } from "zod";
@@ -16,7 +17,7 @@ import {
 import type { Running } from "../../server/process/operator/operation.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import * as inputs from "../cli/arguments.ts";
-import { command, type Options } from "../cli/command.ts";
+import { type Options, subcommand } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
 import { chainOf } from "../cli/l1.ts";
 
@@ -44,8 +45,7 @@ const waiting = (until: string) => ({
 });
 const SIGNED = `The owner's key is in MINTMARK_OWNER_KEY or on standard input.\n${PAID}`;
 
-const key = command({
-  group: "session",
+const key = subcommand({
   usage: "key <file>",
   description: "make a session key: writes it to a new file, and prints its address",
   examples: ["session key game.key"],
@@ -60,8 +60,7 @@ const key = command({
   },
 });
 
-const authorizing = command({
-  group: "session",
+const authorizing = subcommand({
   usage: "authorize <key>",
   description: "let a key transfer the owner's vaults within bounds, by one transaction on L1",
   examples: [
@@ -141,8 +140,7 @@ const authorizing = command({
   },
 });
 
-const revoking = command({
-  group: "session",
+const revoking = subcommand({
   usage: "revoke <key>",
   description: "end a key's session for ever, by one transaction on L1",
   examples: [`session revoke ${KEY} ${ON_L1} < owner.key`, `session revoke ${KEY} --wait`],
@@ -172,8 +170,7 @@ const revoking = command({
   },
 });
 
-const showing = command({
-  group: "session",
+const showing = subcommand({
   usage: "show <owner> <key>",
   description: "the session of an owner with a key, as the server has read it on L1",
   examples: [`session show ${OWNER} ${KEY} --url https://mint.example`],
@@ -186,7 +183,9 @@ const showing = command({
   },
 });
 
-export const sessionCommands = [key, authorizing, revoking, showing];
+export function sessionCommands(group: Command): void {
+  for (const add of [key, authorizing, revoking, showing]) add(group);
+}
 
 type Parties = Readonly<Record<"owner" | "key", Address>>;
 

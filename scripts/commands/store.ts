@@ -7,10 +7,7 @@ import { UsageError } from "../cli/exit.ts";
 
 const STORE = { "--store <folder>": "the store's folder (MINTMARK_STORE)" };
 
-const init = command({
-  usage: "init",
-  description:
-    "create an empty store with the server's settings, or a cluster's journal from a store",
+export const init = command({
   examples: ["init --store ./data", "init --from ./restored"],
   options: {
     ...STORE,
@@ -31,9 +28,7 @@ const init = command({
   },
 });
 
-const restore = command({
-  usage: "restore [folder]",
-  description: "make a store from a backup, or from the cluster's journal (MINTMARK_JOURNAL)",
+export const restore = command({
   examples: ["restore /backups/mintmark --store ./restored", "restore --store ./restored"],
   options: STORE,
   async work({ options, args: [folder], signal, progress }) {
@@ -46,5 +41,3 @@ const restore = command({
     return { store, entries: await restoreStore(journal, store, { signal, onProgress }) };
   },
 });
-
-export const storeCommands = [init, restore];

@@ -34,9 +34,7 @@ const SIGNED = {
     status === "failed" ? `the transfer has failed and moved nothing: ${failure}` : null,
 };
 
-const transfer = command({
-  usage: "transfer <vaults...>",
-  description: "give vaults to another owner, by their owner's signature over HTTP",
+export const transfer = command({
   examples: [
     `transfer ${VAULT} --to ${FRIEND} --url https://mint.example < owner.key`,
     `transfer ${VAULT} --to ${FRIEND} --amount 25 --wait`,
@@ -47,9 +45,7 @@ const transfer = command({
   work: async (given) => give(given, { to: addressOf(given.options.to, "--to", TO) }),
 });
 
-const redeem = command({
-  usage: "redeem <vaults...>",
-  description: "redeem vaults, such as tickets: it burns them for ever",
+export const redeem = command({
   examples: [
     `redeem ${VAULT} --url https://mint.example < owner.key`,
     `redeem ${VAULT} --amount 3 --wait`,
@@ -58,9 +54,7 @@ const redeem = command({
   work: (given) => give(given, { redeem: true }),
 });
 
-const cancelTransfer = command({
-  usage: "cancel-transfer <digest>",
-  description: "cancel a signed transfer that L1 has not got yet, by one transaction of its signer",
+export const cancelTransfer = command({
   examples: ["cancel-transfer 0x5f3a… --rpc https://rpc.example --contract 0x… < owner.key"],
   settings: sessionSettings,
   options: {
@@ -84,8 +78,6 @@ const cancelTransfer = command({
     return { digest: digest.toLowerCase(), signer: account.address.toLowerCase(), txHash };
   },
 });
-
-export const transferCommands = [transfer, redeem, cancelTransfer];
 
 /**
  * A cancellation of what L1 has already would cost gas for nothing. Without a server nobody can

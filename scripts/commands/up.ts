@@ -13,9 +13,6 @@ import { askTerms, confirm, type GivenAnswers } from "../up/terms.ts";
 import { type UpResult, up } from "../up/up.ts";
 
 export const upCommand = command({
-  usage: "up",
-  description:
-    "bring a deployment to life on a public network, step by step; run it again to go on",
   examples: [
     "up --network sepolia --rpc https://rpc.example",
     "up --network https://rpc.example --answers answers.json --yes --start",
@@ -115,8 +112,6 @@ function screen({
 }
 
 export const doctorCommand = command({
-  usage: "doctor",
-  description: "look at a running or a stopped deployment, and say what is wrong and what to do",
   examples: [
     "doctor --folder mintmark-sepolia",
     "doctor --json   # with the server's settings in the environment",

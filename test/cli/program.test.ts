@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { buildProgram } from "../../scripts/commands/program.ts";
+import { programOf } from "../../scripts/commands/program.ts";
 import { SETTLEMENT } from "../server/fixture.ts";
 import { cleanEnvironment, mintmark, mintmarkProcess, settingsOf } from "./cli.ts";
 
@@ -25,8 +25,8 @@ function helpOf(command: Command): string {
 }
 
 describe("the command line", () => {
-  test("every command shows examples of itself, and answers with JSON when asked", () => {
-    const all = leaves(buildProgram());
+  test("every command shows examples of itself, and answers with JSON when asked", async () => {
+    const all = leaves(await programOf());
     expect(all.length).toBeGreaterThan(25);
     for (const { path, command } of all) {
       const help = helpOf(command);
@@ -43,7 +43,7 @@ describe("the command line", () => {
     const rows = [...table.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, names, text]) =>
       [names, text].map(commandsOf),
     );
-    const all = leaves(buildProgram()).map(({ path }) => path);
+    const all = leaves(await programOf()).map(({ path }) => path);
     const missing = all.filter(
       ([group = "", name]) =>
         !rows.some(

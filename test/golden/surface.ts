@@ -8,7 +8,7 @@ import { toJSONSchema } from "zod";
 import { CONTRACT_NAMES, readArtifact } from "../../core/l1/artifact.ts";
 import { EVENT_TYPES } from "../../core/store/event-record.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { buildProgram } from "../../scripts/commands/program.ts";
+import { programOf } from "../../scripts/commands/program.ts";
 import { STATUS_OF } from "../../server/http/errors.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { settings } from "../../server/process/settings/settings.ts";
@@ -28,7 +28,7 @@ export interface Surface {
   readonly types: Readonly<Record<string, readonly string[]>>;
 }
 
-export function surface(): Surface {
+export async function surface(): Promise<Surface> {
   const named = (names: Iterable<string>) =>
     Object.fromEntries([...names].map((name) => [name, "exists"]));
   return {
@@ -36,7 +36,7 @@ export function surface(): Surface {
       Object.entries(STATUS_OF).map(([code, status]) => [code, `${status}`]),
     ),
     events: named(EVENT_TYPES),
-    commands: Object.fromEntries(commands(buildProgram(), "mintmark")),
+    commands: Object.fromEntries(commands(await programOf(), "mintmark")),
     abi: Object.fromEntries(CONTRACT_NAMES.flatMap(abi)),
     settings: settingsSchemas(),
     types: declarations(),

@@ -315,5 +315,5 @@ if (!process.argv.includes("surface")) {
 }
 await file("openapi.json", `${JSON.stringify(httpDocument())}\n`);
 await file("exports.json", textOf(await exportedNames()));
-await file("surface.json", `${JSON.stringify(surface())}\n`);
+await file("surface.json", `${JSON.stringify(await surface())}\n`);
 await file("contracts.json", `${JSON.stringify({ code: pinnedCode() })}\n`);

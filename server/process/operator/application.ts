@@ -27,7 +27,6 @@ const listed = withdrawals.listedVault.shape;
 /** Operations of an application over its HTTP API, for a team's own terminal. */
 export const APPLICATION_OPERATIONS = {
   mint: operation({
-    summary: "mint one token, or an amount of one; the HTTP API takes thousands in a request",
     examples: [
       `${USER} ${ASSET} --token 1001`,
       `--owner 0x70997970… ${ASSET} --amount 12.5 --dry-run`,
@@ -123,7 +122,6 @@ export const APPLICATION_OPERATIONS = {
       engine.transactions.get(applicationId, transactionId),
   }),
   withdraw: operation({
-    summary: "withdraw from a vault to its token's chain, with its owner's signature",
     examples: ["9223372036854775808 --amount 12.5 --deadline 1893456000 --signature 0x…"],
     input: byKey.extend({
       vaultId: listed.vaultId,

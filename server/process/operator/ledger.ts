@@ -181,8 +181,6 @@ export const LEDGER_OPERATIONS = {
     },
   }),
   backup: operation({
-    summary:
-      "copy the journal's new entries to a backup, also beside a running server; then compare",
     examples: ["/backups/mintmark --store ./data"],
     input: z.strictObject({
       folder: z.string().refine(isAbsolute, "Give the folder's whole path.").meta({ isPath: true }),
@@ -198,7 +196,6 @@ export const LEDGER_OPERATIONS = {
     },
   }),
   verify: operation({
-    summary: "derive everything from the journal again and compare every record",
     examples: ["", "--json"],
     input: z.strictObject({}),
     failed(report) {

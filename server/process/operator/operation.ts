@@ -8,7 +8,8 @@ import { type Shown, writerOf } from "../../routes/api/writer.ts";
  * the only variable besides standard input.
  */
 export interface Operation {
-  readonly summary: string;
+  /** What it does; the table of commands has it for a command without a group. */
+  readonly summary?: string;
   /** Examples of the text after the command's name. */
   readonly examples: readonly [string, ...string[]];
   readonly input: z.ZodObject;

@@ -143,7 +143,6 @@ export const SETTLEMENT_OPERATIONS = {
     },
   }),
   rescan: operation({
-    summary: "read the contract's events again, and add what the node had left out",
     examples: ["--from-block 19000000 --rpc https://rpc.example"],
     input: followed.extend({
       chain: whole(/^[1-9]\d{0,18}$/, "Give a chain id.")
