@@ -4,7 +4,7 @@ import type { Running } from "../../server/process/operator/operation.ts";
 import { readSettings } from "../../server/process/settings/config.ts";
 import { isSecret } from "../../server/process/settings/settings.ts";
 import { exitCodeOf } from "./errors.ts";
-import { EXIT } from "./exit.ts";
+import { EXIT, Interrupted } from "./exit.ts";
 import { type Flags, print, printError, progressLine } from "./output.ts";
 
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
@@ -126,7 +126,7 @@ function acting<S extends z.ZodObject>({
     const asJson = options.json === true;
     const line = progressLine();
     const stopping = new AbortController();
-    const stop = () => stopping.abort(new Error("interrupted"));
+    const stop = () => stopping.abort(new Interrupted());
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
     try {
       const read = (settings ? settingsOf(options, settings, known) : {}) as z.output<S>;
@@ -142,8 +142,9 @@ function acting<S extends z.ZodObject>({
       process.exitCode = EXIT.refused;
     } catch (error) {
       line.clear();
-      printError(error, asJson, flags);
-      process.exitCode = stopping.signal.aborted ? EXIT.interrupted : exitCodeOf(error);
+      const isInterrupted = stopping.signal.aborted;
+      printError(isInterrupted ? new Interrupted() : error, asJson, flags);
+      process.exitCode = isInterrupted ? EXIT.interrupted : exitCodeOf(error);
     } finally {
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
     }

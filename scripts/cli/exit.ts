@@ -14,6 +14,15 @@ export class UsageError extends Error {
   readonly code = "validation_failed";
 }
 
+/** Ctrl-C, or SIGTERM. However deep the work was, the command says this one word. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+  readonly code = "interrupted";
+  constructor() {
+    super("interrupted");
+  }
+}
+
 /** Answers `--help` and exits, before anything starts. */
 export function answerHelp(text: string): void {
   if (!process.argv.includes("--help")) return;

@@ -11,6 +11,14 @@ const told = {
   onError: (error: unknown) => note(`settlement: ${messageOf(error)}; trying again`),
 };
 
+/** Ends at once: what runs here ends with this process, and the next run begins anew. */
+function endWhen(signal: AbortSignal): void {
+  signal.addEventListener("abort", () => {
+    note(`error: ${signal.reason.message}`);
+    process.exit(EXIT.interrupted);
+  });
+}
+
 export const sandbox = command({
   examples: ["sandbox", "sandbox --port 4000"],
   settings: processes.sandboxSettings,
@@ -40,8 +48,7 @@ export const demo = command({
   examples: ["demo", "demo --json"],
   settings: processes.demoSettings,
   async work({ options, signal }, { MINTMARK_SANDBOX: folder }) {
-    // A sandbox of its own ends with this process, and the next one begins anew.
-    signal.addEventListener("abort", () => process.exit(EXIT.interrupted));
+    endWhen(signal);
     const { demo } = await import("../demo/run.ts");
     process.exit((await demo(folder, options.json === true, told)) ? EXIT.ok : EXIT.refused);
   },
