@@ -180,6 +180,30 @@ describe("the examples, run as their reader runs them", () => {
       );
     });
 
+    test("the guide http mints, repeats, waits and is told, by curl and by Python", async () => {
+      const { api, apiKey } = sandbox.description;
+      const [settings, mint, repeat, wait, webhook, python, ...more] = stepsOf("http");
+      if (!settings || !mint || !repeat || !wait || !webhook || !python)
+        throw new Error("the guide has lost commands");
+      expect(more).toEqual([]);
+      const own = { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, ASSET: sword() };
+      const cwd = join(folder, "http");
+      mkdirSync(cwd);
+      symlinkSync(join(ROOT, "examples"), join(cwd, "examples"));
+      const values = settings.commands.replaceAll(/\b([A-Z_]+)=\S+/g, (all, name: string) =>
+        name in own ? `${name}=${own[name as keyof typeof own]}` : all,
+      );
+      const minted = await shell(values + mint.commands, cwd);
+      expect(JSON.parse(minted).vaults).toHaveLength(1);
+      expectPrinted(await shell(values + mint.commands + repeat.commands, cwd), repeat);
+      expect(JSON.parse(readFileSync(join(cwd, "repeat.json"), "utf8"))).toEqual(
+        JSON.parse(minted),
+      );
+      expect(await shell(values + wait.commands, cwd)).toContain("finalized");
+      expect(JSON.parse(await shell(values + webhook.commands, cwd)).secret).toMatch(/^whsec_/);
+      expectPrinted(await shell(values + python.commands, cwd), python);
+    }, 120_000);
+
     test("the guides claim-links and console work beside each other", async () => {
       const { api, apiKey, applicationId, store: MINTMARK_STORE } = sandbox.description;
       const [[links], [invite]] = [stepsOf("claim-links"), stepsOf("console")];
