@@ -15,7 +15,7 @@ export interface Given extends Running {
   readonly args: readonly string[];
 }
 
-/** What a command takes and does. All have `--json`. */
+/** A command without its name, which the table of commands has. All have `--json`. */
 interface CommandSpec<S extends z.ZodObject> {
   /** Each follows `mintmark `. */
   readonly examples: readonly string[];

@@ -8,7 +8,7 @@ import { type Shown, writerOf } from "../../routes/api/writer.ts";
  * the only variable besides standard input.
  */
 export interface Operation {
-  /** What it does; the table of commands has it for a command without a group. */
+  /** The help of a command in a group. The table of commands has that of others. */
   readonly summary?: string;
   /** Examples of the text after the command's name. */
   readonly examples: readonly [string, ...string[]];
