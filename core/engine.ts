@@ -1,4 +1,5 @@
 import { batchesOf } from "./batches/batches.ts";
+import { type Deposits, depositsOf } from "./deposits/deposits.ts";
 import type { MintmarkError } from "./errors.ts";
 import { type Events, eventsOf } from "./events/event-log.ts";
 import { EngineContext } from "./ledger/context.ts";
@@ -115,6 +116,7 @@ function engineOf(
     vaults: vaultsOf(context),
     transfers: transfersOf(context),
     withdrawals: withdrawalsOf(context),
+    deposits: depositsOf(context),
     batches: batchesOf(context),
     proofs: proofsOf(context),
     events: eventsOf(context, events),
@@ -180,6 +182,7 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly vaults: Vaults;
   readonly transfers: Transfers;
   readonly withdrawals: Withdrawals;
+  readonly deposits: Deposits;
   readonly events: Events;
   readonly webhooks: Webhooks;
   /**

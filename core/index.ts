@@ -10,6 +10,7 @@ export type {
   ProofOptions,
   StateExtension,
 } from "./batches/proofs.ts";
+export type { DepositFilter, Deposits } from "./deposits/deposits.ts";
 export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./drops/drops.ts";
 export { type Engine, openEngine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "./errors.ts";

@@ -19,6 +19,11 @@ export const MODES = ["validium", "zk-rollup"] as const;
 /** The place of a mint's data: the committee, or L1 calldata. */
 export type Mode = (typeof MODES)[number];
 
+/** The series of vaults: the batches of each mode, and what L1 made by itself. */
+export const SERIES = [...MODES, "made"] as const;
+/** See {@link SERIES}. */
+export type Series = (typeof SERIES)[number];
+
 /**
  * Mints with a committee, in calldata, or in blobs; and transfers. The value on L1 is the position
  * here.
@@ -175,7 +180,8 @@ export interface Vault {
   readonly mintingBlob: Hex;
   /** null for ERC-20. */
   readonly tokenId: bigint | null;
-  readonly dataAvailabilityMode: Mode;
+  /** `made` for a vault that L1 made by itself. */
+  readonly dataAvailabilityMode: Series;
   readonly amount: bigint;
   /**
    * amount less what is withdrawn, transferred, and reserved by a pending withdrawal or transfer.
@@ -184,7 +190,7 @@ export interface Vault {
   readonly withdrawnBalance: bigint;
   /** Units that a transfer has put into other vaults. */
   readonly transferredBalance: bigint;
-  /** `validium-12`, `zk-rollup-3`. */
+  /** `validium-12`, `zk-rollup-3`; `made-7` for what L1 made by itself. */
   readonly batchId: string;
   readonly status: Status;
   /**
@@ -196,7 +202,7 @@ export interface Vault {
   readonly updatedAt: number;
 }
 
-/** One mint entry, one withdrawal, or one vault that a transfer makes, with its history. */
+/** One mint entry, withdrawal or deposit, or one vault that a transfer makes, with its history. */
 export interface Transaction
   extends Pick<
       Vault,
@@ -210,11 +216,14 @@ export interface Transaction
       | "amount"
     >,
     Pick<Vault, "dataAvailabilityMode" | "batchId"> {
-  /** `<mintId>.<position>`, the withdrawal's id, or `<transferId>.<position>`. */
+  /**
+   * `<mintId>.<position>`, the withdrawal's id, `<transferId>.<position>`, or the vault id of a
+   * deposit.
+   */
   readonly transactionId: string;
   /** Strictly increasing within an application. */
   readonly sequence: number;
-  readonly type: "mint" | "withdrawal" | "transfer";
+  readonly type: "mint" | "withdrawal" | "transfer" | "deposit";
   readonly status: Status;
   readonly mintId: Uuid | null;
   /** The application's own name for the mint. */
@@ -282,6 +291,27 @@ export interface Withdrawal {
   readonly updatedAt: number;
 }
 
+/** A vault that L1 made for a user of the application: a token came back from L1. */
+export interface Deposit
+  extends Pick<
+    Vault,
+    | "vaultId"
+    | "userId"
+    | "ownerAddress"
+    | "assetId"
+    | "quantum"
+    | "decimals"
+    | "mintingBlob"
+    | "tokenId"
+    | "amount"
+  > {
+  /** The making is in this transaction, and is final. */
+  readonly l1TxHash: Hash;
+  readonly l1BlockNumber: bigint;
+  /** When it became the user's, in milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
 /**
  * One page of a list. Pages follow an increasing sequence, so they are stable while new entries
  * arrive.
@@ -299,7 +329,7 @@ export interface Page<T> {
  * @example
  * batchIdOf("validium", 12); // "validium-12"
  */
-export function batchIdOf(mode: Mode, batchNumber: number): string {
+export function batchIdOf(mode: Series, batchNumber: number): string {
   return `${mode}-${batchNumber}`;
 }
 
@@ -355,6 +385,13 @@ export interface WithdrawalEventData
       "withdrawalId" | "userId" | "chainId" | "vaultId" | "quantity" | "recipient"
     >,
     Pick<Withdrawal, "l1TxHash" | "l1BlockNumber" | "failure"> {}
+
+/** A deposit at the time of the event. */
+export interface DepositEventData
+  extends Pick<
+    Deposit,
+    "userId" | "vaultId" | "assetId" | "tokenId" | "amount" | "l1TxHash" | "l1BlockNumber"
+  > {}
 
 /** The data of each type of event. New types may be added; docs/events.md lists them. */
 export interface EventData {
@@ -412,6 +449,8 @@ export interface EventData {
    * some of them.
    */
   readonly "transfer.failed": { readonly transferId: Uuid; readonly failure: string };
+  /** A vault that L1 made is final, and is the user's. */
+  readonly "deposit.credited": DepositEventData;
   /**
    * Deliveries of a webhook have failed for so long that they stopped until it is enabled again.
    */

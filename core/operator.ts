@@ -4,6 +4,7 @@ import type { AdoptedBatches } from "./adoption/incoming.ts";
 import type { Batches } from "./batches/batches.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { leaveOut, voidSlots } from "./batches/void-slots.ts";
+import { enteredSlots } from "./deposits/makings.ts";
 import type { EngineContext } from "./ledger/context.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { PageOptions } from "./ledger/list.ts";
@@ -92,6 +93,11 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * loops do.
      */
     voidSlots: ofLedger(voidSlots),
+    /**
+     * The slots of a sealed batch whose tokens came back from L1 by entries of their own, so that
+     * their vaults would never count there; with the reason.
+     */
+    enteredSlots: ofLedger(enteredSlots),
     /**
      * Records exactly which assets of a sealed batch L1 will leave out for lack of a consent, with
      * reasons. When the commit is final, the mints of assets that L1 left out fail. Rejects with

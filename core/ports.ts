@@ -231,6 +231,9 @@ export interface L1Receipt {
   readonly gasUsed: bigint;
 }
 
+/** A vault as the event of its making tells of it. Its token is of the settlement chain. */
+export type MadeVault = Pick<VaultContent, "owner" | "assetType" | "amount" | "blob">;
+
 /** The event of a batch that the settlement contract took. */
 export type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 
@@ -276,6 +279,19 @@ export type L1Event = {
       readonly type: "duplicateVoided";
       readonly earlierVaultId: VaultId;
       readonly laterVaultId: VaultId;
+    }
+  /** L1 has made vaults by itself, docs/protocol.md 11. */
+  | {
+      readonly type: "made";
+      /** 1, 2, 3 … on L1; a reorganisation can give the number to another making. */
+      readonly making: bigint;
+      readonly batchRoot: Hash;
+      /** The number of commits before it. */
+      readonly sequence: bigint;
+      /** The ERC-721 id that came back from L1; null for none. */
+      readonly entered: bigint | null;
+      /** In the order of slots. */
+      readonly vaults: readonly MadeVault[];
     }
   /** Vaults of the asset can be transferred; told once, at the registration. */
   | ({ readonly type: "assetTransferable" } & AssetId)

@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { findUser } from "../ledger/user-records.ts";
-import { type Address, MODES, type Mode, type Uuid } from "../model.ts";
+import { type Address, MODES, type Mode, type Series, type Uuid } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
 import { hexToBytes, keccak256 } from "../protocol/hex.ts";
 import { isRedemption } from "../protocol/transfer.ts";
@@ -82,7 +82,9 @@ function nameOf(
 function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlySet<Address> {
   const owners = new Set<Address>();
   const nobody = ledger.services.settlement.contract.toLowerCase() as Address;
-  const vaultCounts = new Map(MODES.map((mode) => [mode, vaultCountsOf(ledger, adopted, mode)]));
+  const vaultCounts = new Map<Series, (batchNumber: number) => number | undefined>(
+    MODES.map((mode) => [mode, vaultCountsOf(ledger, adopted, mode)]),
+  );
   for (const batch of adopted.flatMap(({ batches }) => batches)) {
     const { mode, batchNumber, data } = batch;
     if (isTransferData(mode, data)) {

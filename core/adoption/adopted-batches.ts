@@ -11,7 +11,7 @@ import { openBatchRecord } from "../ledger/open-batch.ts";
 import { type Address, batchIdOf, MODES, type Mode } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
-import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import { packVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
 import { itemRecords, itemsOf } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { runAt } from "../sealing/void-runs.ts";
@@ -155,7 +155,7 @@ async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: rea
     if (runs.length === 0) continue;
     const withdrawn = (await requestedIn(ledger, mode, batchNumber, failing(runs))).map(
       ({ vaultId }) => {
-        const { slot } = unpackVaultId(vaultId);
+        const { slot } = unpackBatchVaultId(vaultId);
         const { assetIndex, blob } = vaults.at(slot);
         return { slot, assetIndex, blob };
       },

@@ -320,7 +320,7 @@ async function sourceOf(
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
   const batch = ledger.batches.records[place.mode].latest.get(place.batchNumber);
-  const isKept = !dropped.some(({ record }) => isPlace(record, place));
+  const isKept = place.mode === "made" || !dropped.some(({ record }) => isPlace(record, place));
   if (!isKept || batch === undefined || place.slot >= batch.vaultCount)
     return { vault: null, hops: 0 };
   const [located] = await readVaults(ledger, [place]);

@@ -4,6 +4,7 @@ import type { CommitEvent, Settlement, VaultContent } from "../ports.ts";
 import { stateCommitment, stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { type Kzg, KzgThread } from "../protocol/kzg/kzg-thread.ts";
+import type { CountedMaking } from "../protocol/making.ts";
 import type { EngineState } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
@@ -141,6 +142,15 @@ export abstract class ArchiveReads {
     );
   }
 
+  /** The making of a number; null while none is final. */
+  async making(making: number): Promise<CountedMaking | null> {
+    const { chainId } = this.settlement;
+    const stored = keys.fromText<Pick<CountedMaking, "sequence" | "vaults">>(
+      await this.text(keys.makingKey(making)),
+    );
+    return stored && { ...stored, chainId, making };
+  }
+
   /** Units of a vault that L1 has paid. */
   async paid(vaultId: VaultId): Promise<bigint> {
     return BigInt((await this.text(keys.vaultKey("withdrawn", vaultId))) ?? "0");
@@ -160,7 +170,7 @@ export abstract class ArchiveReads {
     for await (const key of this.store.keys<string>(keys.within(prefix))) {
       const vaultId = keys.vaultIdOf(key);
       const { mode, batchNumber } = unpackVaultId(vaultId);
-      if (batchNumber < this.trees[mode].count) yield vaultId;
+      if (mode === "made" || batchNumber < this.trees[mode].count) yield vaultId;
     }
   }
 

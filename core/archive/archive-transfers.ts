@@ -2,6 +2,7 @@ import { zeroAddress, zeroHash } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, VaultId } from "../model.ts";
 import type { BatchHeader, L1Event, VaultContent } from "../ports.ts";
+import { type CountedMaking, type MadeVaultProof, proveMadeVault } from "../protocol/making.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { SignerThread } from "../protocol/signers/signer-thread.ts";
 import { type Transfer, transfersDigest } from "../protocol/transfer.ts";
@@ -18,7 +19,12 @@ import {
   transferFault,
   transferredVault,
 } from "../protocol/transfer-rules.ts";
-import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import {
+  isMadeVaultId,
+  packVaultId,
+  unpackBatchVaultId,
+  unpackVaultId,
+} from "../protocol/vault.ts";
 import { ArchiveReads } from "./archive-reads.ts";
 import { chainProof, vaultIn } from "./derive.ts";
 import type { Commit } from "./keys.ts";
@@ -118,6 +124,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
       const { chainId, owner, assetType, amount, blob } = output;
       return { vaultId, chainId, owner, assetType, amount, blob };
     }
+    if (isMadeVaultId(vaultId)) return (await this.#provenMade(vaultId)).vault;
     const commit = await this.#commitOf(vaultId);
     const batch = await this.derived(commit);
     if (batch.transfers !== null && (await (await this.#waitingIn(commit))(vaultId))) {
@@ -137,14 +144,27 @@ export abstract class ArchiveTransfers extends ArchiveReads {
    */
   async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
     await this.vaultContent(vaultId);
-    return chainProof(vaultId, this.kzg, async (mode, batchNumber) => {
+    const provenMade = (made: VaultId) => this.#provenMade(made);
+    return chainProof(vaultId, this.kzg, provenMade, async (mode, batchNumber) => {
       const commit = await this.#commitOf(packVaultId({ mode, batchNumber, slot: 0 }));
       return { commit, batch: await this.derived(commit) };
     });
   }
 
+  /** The proof of a vault that L1 made by itself. Throws `vault_not_found`. */
+  async #provenMade(vaultId: VaultId): Promise<MadeVaultProof> {
+    const { batchNumber, slot } = unpackVaultId(vaultId);
+    const making = await this.making(batchNumber);
+    if (making === null || slot >= making.vaults.length)
+      throw new MintmarkError(
+        "vault_not_found",
+        `L1 has not made vault ${vaultId}, or not finally.`,
+      );
+    return proveMadeVault(making, slot);
+  }
+
   async #commitOf(vaultId: VaultId): Promise<Commit> {
-    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const { mode, batchNumber } = unpackBatchVaultId(vaultId);
     const commit = await this.commit(mode, batchNumber);
     if (commit === null)
       throw new MintmarkError("vault_not_found", `L1 has no batch ${mode}-${batchNumber} yet.`);
@@ -264,6 +284,15 @@ export abstract class ArchiveTransfers extends ArchiveReads {
     const byBatch = Map.groupBy(ids, (id) => id >> 20n);
     for (const same of byBatch.values()) {
       const { mode, batchNumber } = unpackVaultId(same[0] as VaultId);
+      if (mode === "made") {
+        const making = await this.making(batchNumber);
+        // L1 took the record, so it has the making, and the node has left it out.
+        if (making === null) for (const id of same) waiting.add(id);
+        else
+          for (const vault of await this.#madeVaults(making, same, { sequence, blockNumber }))
+            found.set(vault.vaultId, vault);
+        continue;
+      }
       const commit = await this.commit(mode, batchNumber);
       // Its id may become a vault later, which the record cannot spend.
       if (commit === null || commit.sequence >= sequence) continue;
@@ -292,21 +321,43 @@ export abstract class ArchiveTransfers extends ArchiveReads {
     const { transfers } = await this.derived(commit);
     const outputs = transferOutputs(transfers ?? [], batchNumber);
     return async (vaultId) => {
-      const output = outputs[unpackVaultId(vaultId).slot];
+      const output = outputs[unpackBatchVaultId(vaultId).slot];
       return output !== undefined && (await this.spending(output.transfer.vaultId)) === null;
     };
+  }
+
+  /** The vaults of a making that L1 had before a commit. */
+  async #madeVaults(
+    made: CountedMaking,
+    ids: readonly VaultId[],
+    before: Pick<TransferCommit, "sequence" | "blockNumber">,
+  ): Promise<SpentVault[]> {
+    if (made.sequence > before.sequence) return [];
+    const contents = ids
+      .filter((id) => unpackVaultId(id).slot < made.vaults.length)
+      .map((id) => proveMadeVault(made, unpackVaultId(id).slot).vault);
+    return this.#spentVaults(contents, made.sequence, before);
   }
 
   async #vaultsIn(
     commit: Commit,
     ids: readonly VaultId[],
-    { sequence, blockNumber: notBefore = 0n }: Pick<TransferCommit, "sequence" | "blockNumber">,
+    before: Pick<TransferCommit, "sequence" | "blockNumber">,
   ): Promise<SpentVault[]> {
     const outputs = (await Promise.all(ids.map((id) => this.output(id)))).filter(
       (output) => output !== null,
     );
     const vaults: (VaultContent | OutputVault)[] =
       outputs.length > 0 ? outputs : await this.vaultsAt(commit, ids);
+    return this.#spentVaults(vaults, commit.sequence, before);
+  }
+
+  /** @param bornAt - the number of commits before the vaults */
+  async #spentVaults(
+    vaults: readonly (VaultContent | OutputVault)[],
+    bornAt: bigint,
+    { sequence, blockNumber: notBefore = 0n }: Pick<TransferCommit, "sequence" | "blockNumber">,
+  ): Promise<SpentVault[]> {
     await this.assets.learn(vaults, notBefore);
     return Promise.all(
       vaults.map(async (content): Promise<SpentVault> => {
@@ -314,7 +365,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
         const registration = this.assets.known(chainId, assetType);
         const isOutput = "origin" in content;
         // Only mints after the registration count. An output's origin was judged before.
-        const counts = registration !== null && (isOutput || commit.sequence >= registration.since);
+        const counts = registration !== null && (isOutput || bornAt >= registration.since);
         return {
           vaultId,
           owner: owner.toLowerCase() as Address,

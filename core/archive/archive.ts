@@ -6,6 +6,8 @@ import { BatchDataError } from "../protocol/batch-data.ts";
 import { invariant } from "../protocol/bounds.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import { makingRoot } from "../protocol/making.ts";
+import { packVaultId } from "../protocol/vault.ts";
 import type { ArchiveOptions } from "./archive-reads.ts";
 import {
   ArchiveTransfers,
@@ -128,12 +130,38 @@ export class Archive extends ArchiveTransfers {
       if ((await this.paid(vaultId)) >= total) return new Map();
       return new Map([[keys.vaultKey("withdrawn", vaultId), total.toString()]]);
     }
+    if (event.type === "made") return this.#makingBy(event);
     if (event.type === "duplicateVoided") {
       const key = keys.vaultKey("voided", event.laterVaultId);
       const isKnown = (await this.text(key)) !== undefined;
       return new Map(isKnown ? [] : [[key, this.#commits.toString()]]);
     }
     return this.powerChanges(event);
+  }
+
+  /**
+   * A making, and its vaults among those of their owners. Rejects with `l1_failed` when an earlier
+   * one is missing; then reading restarts from the beginning.
+   */
+  async #makingBy(event: L1Event & { readonly type: "made" }): Promise<Changes> {
+    const { sequence, vaults, batchRoot } = event;
+    const making = Number(event.making);
+    if ((await this.making(making)) !== null) return new Map();
+    const { chainId } = this.settlement;
+    const isWhole = makingRoot({ chainId, making, vaults }) === batchRoot.toLowerCase();
+    if (!isWhole || (making > 1 && (await this.making(making - 1)) === null)) {
+      await this.store.del(keys.POSITION, keys.TEXT);
+      this.#position = null;
+      const detail = `the node leaves out what L1 made before or in making ${making}`;
+      throw new MintmarkError("l1_failed", `${detail}; all logs will be read again`);
+    }
+    const changes: Changes = new Map();
+    changes.set(keys.makingKey(making), keys.toText({ sequence, vaults }));
+    for (const [slot, { owner }] of vaults.entries()) {
+      const vaultId = packVaultId({ mode: "made", batchNumber: making, slot });
+      changes.set(keys.ownerKey(owner, vaultId), "");
+    }
+    return changes;
   }
 
   /**

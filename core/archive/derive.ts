@@ -16,6 +16,7 @@ import * as blobBatches from "../protocol/blob-batch.ts";
 import { bytesToHex, HASH_BYTES, keccak256, unpackHashes } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../protocol/kzg.ts";
+import type { MadeVaultProof } from "../protocol/making.ts";
 import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { openedProof } from "../protocol/opening.ts";
 import { type BatchVaultProof, proveVault, verifyVaultProof } from "../protocol/proof.ts";
@@ -28,7 +29,7 @@ import {
   transferOutputs,
 } from "../protocol/transfer-data.ts";
 import { hopOf } from "../protocol/transfer-proof.ts";
-import { unpackVaultId } from "../protocol/vault.ts";
+import { isMadeVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
 import { vaultLeaf } from "../protocol/words.ts";
 import type { Commit } from "./keys.ts";
 
@@ -174,7 +175,7 @@ export function vaultsAt(
   ids: readonly VaultId[],
 ): VaultContent[] {
   if (blobs === undefined && isTransferData(mode, data)) return [];
-  const bySlot = new Map(ids.map((vaultId) => [unpackVaultId(vaultId).slot, vaultId]));
+  const bySlot = new Map(ids.map((vaultId) => [unpackBatchVaultId(vaultId).slot, vaultId]));
   const batch = namedBy(blobBatches.wordsIn(data), unnamed);
   const found = slotsAt(batch, [...bySlot.keys()], leftOut);
   return [...found].map(([slot, entry]) => ({ vaultId: bySlot.get(slot) as VaultId, ...entry }));
@@ -229,7 +230,7 @@ export function vaultsOf({ slots }: DerivedBatch): VaultContent[] {
 
 /** The vault at its slot. Throws `vault_not_found` for a void or missing slot. */
 export function vaultIn({ slots }: DerivedBatch, vaultId: VaultId): VaultContent {
-  const vault = slots[unpackVaultId(vaultId).slot] ?? null;
+  const vault = slots[unpackBatchVaultId(vaultId).slot] ?? null;
   if (vault === null)
     throw new MintmarkError("vault_not_found", `The batch holds no vault ${vaultId}.`);
   return vault;
@@ -241,7 +242,7 @@ async function opened(
   vault: VaultContent,
   kzg: Kzg,
 ): Promise<VaultProof> {
-  const places = blobBatches.elementPlaces(blobs, unpackVaultId(vault.vaultId).slot);
+  const places = blobBatches.elementPlaces(blobs, unpackBatchVaultId(vault.vaultId).slot);
   const all = blobBatches.blobsIn(blobs);
   const openings = await Promise.all(
     places.map(async (place) => {
@@ -271,12 +272,14 @@ export function isBatch(
  * The proof of a vault of a committed batch, with the transfers since its mint. The contract judges
  * the transfers.
  *
+ * @param provenMade - proves a vault that L1 made by itself
  * @param kzg - opens the vault's elements of a batch in blobs, which takes about 0.2 s
  * @throws MintmarkError `vault_not_found`
  */
 export async function chainProof(
   vaultId: VaultId,
   kzg: Kzg,
+  provenMade: (vaultId: VaultId) => Promise<MadeVaultProof>,
   read: (
     mode: Mode,
     batchNumber: number,
@@ -284,7 +287,8 @@ export async function chainProof(
 ): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
   const hops: ProvenHop[] = [];
   for (let at = vaultId; ; ) {
-    const { mode, batchNumber, slot } = unpackVaultId(at);
+    if (isMadeVaultId(at)) return { ...(await provenMade(at)), ...(hops.length > 0 && { hops }) };
+    const { mode, batchNumber, slot } = unpackBatchVaultId(at);
     const { commit, batch } = await read(mode, batchNumber);
     const { batchRoot, vaultCount, committedAt, sequence } = commit;
     const header = { batchRoot, vaultCount, committedAt, sequence };

@@ -2,7 +2,7 @@ import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, VaultId } from "../model.ts";
 import type { L1Reader, L1Registration, L1Voider } from "../ports.ts";
-import { unpackVaultId } from "../protocol/vault.ts";
+import { unpackBatchVaultId } from "../protocol/vault.ts";
 import type { Archive } from "./archive.ts";
 import type { Commit } from "./keys.ts";
 
@@ -129,7 +129,7 @@ async function inL1Order(
 ): Promise<VaultId[]> {
   const places: { readonly vaultId: VaultId; readonly sequence: bigint }[] = [];
   for (const vaultId of vaultIds) {
-    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const { mode, batchNumber } = unpackBatchVaultId(vaultId);
     if (!(await archive.holds(mode, batchNumber))) continue;
     const commit = await archive.commit(mode, batchNumber);
     if (commit === null) continue;

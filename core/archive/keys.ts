@@ -31,6 +31,7 @@ import type { VaultPlace } from "../protocol/vault.ts";
  * spent/<vault id>                       JSON: the committed record that spends the vault
  * output/<vault id>                      JSON: a vault that a valid record made
  * invalid/<vault id>                     JSON: a record that moves nothing, by its first output
+ * making/<number>                        JSON: vaults that L1 made by itself
  * unjudged/zk-rollup/<number>            a batch with a record that waits for the data of the vault that it spends
  * ```
  */
@@ -55,6 +56,7 @@ export const batchKey = (kind: BatchRecordKind, mode: Mode, batchNumber: number)
 export const batchNumberOf = (key: string): number =>
   Number.parseInt(key.slice(key.lastIndexOf("/") + 1), 16);
 export const signedKey = (batchNumber: number) => `signed/${numberKey(batchNumber)}`;
+export const makingKey = (making: number) => `making/${numberKey(making)}`;
 export const dataKey = (dataHash: Hash) => `data/${dataHash}`;
 
 export const assetKey = (chainId: bigint, assetType: Hash) => `${chainId}/${assetType}`;

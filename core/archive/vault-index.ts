@@ -2,7 +2,7 @@ import { settledBlock } from "../blocks.ts";
 import { BLOB_SCHEMES, type BlobScheme, type Hash } from "../model.ts";
 import type { AssetId, BatchHeader, L1Reader, L1Registration, VaultContent } from "../ports.ts";
 import { tokenIdOf, unpayable } from "../protocol/blob.ts";
-import { unpackVaultId } from "../protocol/vault.ts";
+import { unpackBatchVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
 import * as keys from "./keys.ts";
 
@@ -141,7 +141,7 @@ export async function indexEntries(
       if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
       for (const { asset, reading, tokenId } of tokens) {
         if (asset.standard !== "erc1155") continue;
-        const bound = keys.boundKey(reading, tokenId, unpackVaultId(vault.vaultId));
+        const bound = keys.boundKey(reading, tokenId, unpackBatchVaultId(vault.vaultId));
         if (!puts.has(bound)) puts.set(bound, vault.blob);
       }
     }
@@ -189,7 +189,7 @@ export async function indexRemovals({ store, assets }: Indexed, vaults: readonly
     }
     for (const { asset, reading, tokenId, key } of tokens) {
       if (asset.standard === "erc1155") {
-        const own = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
+        const own = keys.boundKey(reading, tokenId, unpackBatchVaultId(vaultId));
         if (changes.has(own)) continue;
         changes.set(own, null).set(key, await boundBeside(store, own, reading, tokenId));
       } else {

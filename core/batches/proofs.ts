@@ -22,7 +22,7 @@ import type {
 import { verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
 import { decodeTransferData, leavesOf, transferOutputs } from "../protocol/transfer-data.ts";
 import { hopOf, verifyHop } from "../protocol/transfer-proof.ts";
-import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { type BatchVaultPlace, packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leavesOfWords, vaultLeaf } from "../protocol/words.ts";
 import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
 import { columnWords } from "../sealing/seal-columns.ts";
@@ -30,6 +30,7 @@ import * as runs from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
+import { madeProof } from "../vaults/makings.ts";
 import { makerOf, sourceOf, spenderOf } from "../vaults/transfer-lists.ts";
 import {
   batchAt,
@@ -69,6 +70,7 @@ export async function vaultProof(
   options?: ProofOptions,
 ): Promise<BatchVaultProof> {
   const place = provablePlace(ledger, vaultId, true);
+  if (place.mode === "made") return madeProof(ledger, place);
   const { inBlobs, transfers } = findBatch(ledger, place.mode, place.batchNumber);
   if (transfers) {
     // Refuses a slot that a redemption left, or a transfer that did not count.
@@ -106,6 +108,7 @@ export async function vaultProof(
 /** The content of a provable vault. Throws as {@link vaultProof}. */
 export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
   const place = provablePlace(ledger, vaultId, true);
+  if (place.mode === "made") return (await madeProof(ledger, place)).vault;
   const { vault: stored } = (await readVaults(ledger, [place]))[0] as LocatedVault;
   // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
   // count.
@@ -117,7 +120,7 @@ export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<Va
 
 /** Proves a vault by opening its elements. */
 async function openedVault(ledger: Ledger, vaultId: VaultId, onKzgProofs: OnKzgProofs | undefined) {
-  const { mode, batchNumber } = placeOf(vaultId);
+  const { mode, batchNumber } = requireOfBatch(placeOf(vaultId));
   const record = findBatch(ledger, mode, batchNumber);
   const batchRoot = requireSealed(record);
   const vault = await vaultContent(ledger, vaultId);
@@ -178,7 +181,7 @@ export async function vaultMultiproof(
   vaultIds: readonly VaultId[],
 ): Promise<BatchMultiproof> {
   const places = vaultIds
-    .map((vaultId) => provablePlace(ledger, vaultId))
+    .map((vaultId) => requireOfBatch(provablePlace(ledger, vaultId)))
     .sort((a, b) => a.slot - b.slot);
   const [first] = places;
   if (first === undefined) throw new MintmarkError("validation_failed", "name at least one vault");
@@ -221,7 +224,7 @@ export async function vaultStateProof(
   vaultId: VaultId,
   at?: StateCounts,
 ): Promise<VaultStateProof> {
-  const { mode, batchNumber } = provablePlace(ledger, vaultId);
+  const { mode, batchNumber } = requireOfBatch(provablePlace(ledger, vaultId));
   const { commitment, rootValidium, rootRollup, ...counts } = sealedState(ledger, at);
   const count = countOf(mode, counts);
   if (batchNumber >= count)
@@ -302,10 +305,19 @@ function sealedState(ledger: Ledger, at: StateCounts | undefined): EngineState {
   return stateOver(ledger, countValidium, countRollup);
 }
 
+/** Throws `validation_failed` for a vault that is in no batch. */
+function requireOfBatch(place: VaultPlace): BatchVaultPlace {
+  if (place.mode !== "made") return place;
+  const detail =
+    "L1 made this vault, and no batch holds it. Ask for the proof of this vault alone.";
+  throw new MintmarkError("validation_failed", detail);
+}
+
 /** The place of a provable vault. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
 function provablePlace(ledger: Ledger, vaultId: VaultId, isTransferred = false): VaultPlace {
   const place = placeOf(vaultId);
   const batch = batchAt(ledger, place);
+  if (place.mode === "made") return place;
   requireSealed(batch);
   // Its leaf binds the signed transfer, so its proof begins with the vault that the mint made.
   if (batch.transfers && !isTransferred)
@@ -329,7 +341,7 @@ function requireSealed({ batchRoot }: BatchRecord): Hash {
  */
 async function provableBatch(
   ledger: Ledger,
-  { mode, batchNumber }: VaultPlace,
+  { mode, batchNumber }: BatchVaultPlace,
   slots: readonly number[],
 ) {
   const record = findBatch(ledger, mode, batchNumber);
@@ -417,7 +429,7 @@ export interface StateExtension {
 export async function provenHops(ledger: Ledger, place: VaultPlace) {
   const hops: ProvenHop[] = [];
   for (let { mode, batchNumber, slot } = place; ; ) {
-    if (!findBatch(ledger, mode, batchNumber).transfers)
+    if (mode !== "zk-rollup" || !findBatch(ledger, mode, batchNumber).transfers)
       return { originId: packVaultId({ mode, batchNumber, slot }), hops };
     const { hop, spent } = await provenHop(ledger, batchNumber, slot);
     hops.unshift(hop);

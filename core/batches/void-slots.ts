@@ -14,7 +14,7 @@ import {
 import type { AssetId } from "../ports.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
-import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import { packVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import {
   addedRuns,
@@ -207,7 +207,7 @@ export async function requestedIn(
   const lte = keyOf.activity(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
   for await (const [key, stored] of ledger.store.entries({ gte, lte })) {
     const vaultId = key.readBigUInt64BE(1);
-    const run = runAt(failing, unpackVaultId(vaultId).slot);
+    const run = runAt(failing, unpackBatchVaultId(vaultId).slot);
     if (run !== null)
       found.push({ vaultId, failure: run.failure, activity: decodeActivity(stored) });
   }
@@ -232,7 +232,7 @@ export function failVoidWithdrawals(
   vaultId: VaultId,
   failure: string,
 ): Promise<void> {
-  const { mode, batchNumber } = unpackVaultId(vaultId);
+  const { mode, batchNumber } = unpackBatchVaultId(vaultId);
   return failWithdrawals(
     ledger,
     group,

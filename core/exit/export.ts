@@ -1,14 +1,16 @@
 import { zeroAddress } from "viem";
 import { CommittedData, type DataSources } from "../archive/committed-data.ts";
 import { chainProof } from "../archive/derive.ts";
-import { commitsIn } from "../blocks.ts";
+import { blockRanges, commitsIn } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Standard, type VaultId } from "../model.ts";
 import type { CommitEvent, L1Reader, ProvenVault } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { type Kzg, withKzg } from "../protocol/kzg/kzg-thread.ts";
+import { type MadeVaultProof, proveMadeVault } from "../protocol/making.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { type TransferableVault, transferredVault } from "../protocol/transfer-rules.ts";
+import { isMadeVaultId, unpackMadeVaultId } from "../protocol/vault.ts";
 import { type ExitKit, type ExitTip, requireFittingParts } from "./kit.ts";
 import {
   isSpentError,
@@ -66,7 +68,10 @@ export async function exportExitKit(
     assetPath,
     ...(hops && { hops }),
     ...(refutation && { refutation }),
-    maturesAt: standard === "erc721" ? header.committedAt + (await l1.maturity()) : null,
+    maturesAt:
+      standard === "erc721" && !isMadeVaultId(vault.vaultId)
+        ? header.committedAt + (await l1.maturity())
+        : null,
     tip: await tipOf({ ...proof, header }, l1, standard),
   };
   requireFittingParts(kit);
@@ -106,9 +111,30 @@ async function tipOf(
   throw new MintmarkError("vault_not_found", `Vault ${tip.vaultId} is redeemed, and nobody's.`);
 }
 
+/** The proof of a vault that L1 made by itself. Throws `vault_not_found`. */
+async function proveMadeFromL1(
+  vaultId: VaultId,
+  { l1, fromBlock, signal }: ProveFromL1Options,
+): Promise<MadeVaultProof> {
+  const { making, slot } = unpackMadeVaultId(vaultId);
+  const { chainId } = l1.settlement;
+  for (const [first, last] of blockRanges(fromBlock, await l1.blockNumber())) {
+    signal?.throwIfAborted();
+    for (const event of await l1.events(first, last)) {
+      if (event.type !== "made" || event.making !== making) continue;
+      const { vaults, sequence } = event;
+      return proveMadeVault({ chainId, making: Number(making), vaults, sequence }, slot);
+    }
+  }
+  throw new MintmarkError("vault_not_found", `L1 has not made vault ${vaultId}.`);
+}
+
 /** Options of {@link proveFromL1}. */
 export interface ProveFromL1Options extends DataSources {
-  readonly l1: Pick<L1Reader, "block" | "blockNumber" | "events" | "registrations" | "rollupData">;
+  readonly l1: Pick<
+    L1Reader,
+    "settlement" | "block" | "blockNumber" | "events" | "registrations" | "rollupData"
+  >;
   /** The deployment block of the settlement contract, or any block before the batch's commit. */
   readonly fromBlock: bigint;
   /** Checks and opens blobs. Default: a thread of its own. */
@@ -147,7 +173,8 @@ export async function proveFromL1(
   };
   return withKzg(options.kzg, async (kzg) => {
     const data = new CommittedData(l1, kzg, options);
-    return chainProof(vaultId, kzg, async (mode, batchNumber) => {
+    const provenMade = (made: VaultId) => proveMadeFromL1(made, options);
+    return chainProof(vaultId, kzg, provenMade, async (mode, batchNumber) => {
       const commit = await commitOf(batchIdOf(mode, batchNumber));
       return { commit, ...(await data.batch(commit, "proof_not_ready", signal)) };
     });

@@ -7,7 +7,7 @@ import { unpackHashes } from "../protocol/hex.ts";
 import { isRedemption } from "../protocol/transfer.ts";
 import { decodeTransferData, transferLeaves, transferOutputs } from "../protocol/transfer-data.ts";
 import { hopOf, isTransferred } from "../protocol/transfer-proof.ts";
-import { unpackVaultId } from "../protocol/vault.ts";
+import { unpackBatchVaultId } from "../protocol/vault.ts";
 import type { ExitKit } from "./kit.ts";
 
 /** A chain that tells how a kit's vault stands. */
@@ -96,7 +96,7 @@ export function isSpentError(error: unknown): boolean {
 }
 
 function whereItWent(vaultId: VaultId, { outId, part, to, amount, header }: ProvenHop): string {
-  const { batchNumber } = unpackVaultId(outId);
+  const { batchNumber } = unpackBatchVaultId(outId);
   const what = amount === 0n ? `vault ${vaultId}` : `${amount} units of vault ${vaultId}`;
   const change = part === 0 && amount !== 0n ? ` The rest is in vault ${outId + 1n}.` : "";
   const did = isRedemption({ to }) ? `redeemed ${what}` : `gave ${what} to ${to}`;
@@ -124,7 +124,7 @@ async function findSpending(
     const output = outputs.find(({ transfer }) => transfer.vaultId === vaultId);
     if (output === undefined) continue;
     const tree = new BatchTree(transferLeaves(groups, event.batchNumber));
-    const siblings = unpackHashes(tree.siblings(unpackVaultId(output.outId).slot));
+    const siblings = unpackHashes(tree.siblings(unpackBatchVaultId(output.outId).slot));
     const { batchRoot, vaultCount, committedAt, sequence } = event;
     return hopOf(groups, output, {
       header: { batchRoot, vaultCount, committedAt, sequence },

@@ -3,8 +3,8 @@ import { getLogs } from "viem/actions";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, MODES, type Mode } from "../model.ts";
-import type { CommitEvent, L1Event } from "../ports.ts";
-import { isMadeVaultId } from "../protocol/vault.ts";
+import type { CommitEvent, L1Event, MadeVault } from "../ports.ts";
+import { unpackMadeVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
 import { isBusy, isRefusal, isTooMuch, type L1Client } from "./connection.ts";
@@ -81,6 +81,7 @@ const TYPES: Readonly<Record<string, L1Event["type"]>> = {
   SessionRevoked: "sessionRevoked",
   TransfersApproved: "transfersApproved",
   TransfersCancelled: "transfersCancelled",
+  Made: "made",
 };
 
 const lowerCase = (address: unknown) => (address as Address).toLowerCase();
@@ -101,22 +102,49 @@ export function decodeEvents(logs: readonly Log[]): L1Event[] {
   const events = decoded.flatMap((log, i) => {
     const place = placeOf(log);
     const type = TYPES[log.eventName];
-    if (type === undefined || isOfMadeVault(log)) return [];
+    if (type === undefined) return [];
     const values = Object.entries(log.args).map(
       ([name, value]) => [name, FIELDS[name]?.(value) ?? value] as const,
     );
     const beside =
-      type === "batchCommitted" ? besideCommit(decoded.slice(Math.max(0, i - 2), i)) : {};
+      type === "batchCommitted"
+        ? besideCommit(decoded.slice(Math.max(0, i - 2), i))
+        : log.eventName === "Made"
+          ? besideMade(log.args, decoded.slice(Math.max(0, i - MOST_BESIDE), i))
+          : {};
     return [{ type, ...place, ...Object.fromEntries(values), ...beside } as L1Event];
   });
   return events.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
 }
 
+/** Most events of one making before its own: a vault's each, and an entry's. */
+const MOST_BESIDE = 257;
+
 type DecodedLog = ReturnType<typeof parseEventLogs<typeof abi, true>>[number];
 
-/** Whether the event is about a vault that L1 has made, which the engine does not hold. */
-function isOfMadeVault(log: DecodedLog): boolean {
-  return log.eventName === "Withdrawn" && isMadeVaultId(log.args.vaultId);
+/**
+ * Reads the vaults of a making from the events before it. Throws `l1_failed` when the node leaves
+ * some out.
+ */
+function besideMade(
+  { making, vaultCount }: { readonly making: bigint; readonly vaultCount: number },
+  before: readonly DecodedLog[],
+): Pick<L1Event & { type: "made" }, "vaults" | "entered"> {
+  const vaults: MadeVault[] = [];
+  let entered: bigint | null = null;
+  for (const log of before.toReversed()) {
+    if (log.eventName === "TokenEntered") entered = log.args.tokenId;
+    else if (log.eventName !== "VaultMade") break;
+    else {
+      const place = unpackMadeVaultId(log.args.vaultId);
+      if (place.making !== making || place.slot !== vaultCount - 1 - vaults.length) break;
+      const { amount, blob } = log.args;
+      const assetType = numberToHex(log.args.assetType, { size: 32 });
+      vaults.push({ owner: lowerCase(log.args.owner) as Address, assetType, amount, blob });
+    }
+  }
+  if (vaults.length === vaultCount) return { vaults: vaults.reverse(), entered };
+  throw new MintmarkError("l1_failed", `the node leaves out vaults of making ${making}`);
 }
 
 /** Reads what the contract tells of a commit in the one or two events directly before it. */

@@ -5,15 +5,21 @@ import { encodeRecord } from "../store/layout.ts";
 import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { CommitHistory } from "./commit-history.ts";
-import { byMode, OpenBatch, UnsealedBatches } from "./open-batch.ts";
+import { Makings } from "./makings.ts";
+import { byMode, bySeries, OpenBatch, UnsealedBatches } from "./open-batch.ts";
 import type { EngineOptions } from "./options.ts";
 import { RollupBlobs } from "./rollup-blobs.ts";
 import { VaultRefs } from "./vault-refs.ts";
 
 /** The batches of both modes, and what follows from them. */
 export class BatchTables {
-  readonly records = byMode(() => new Table<number, records.BatchRecord>());
-  readonly voids = byMode(() => new Table<number, readonly records.VoidedRun[]>());
+  readonly makings = new Makings();
+  readonly records = {
+    ...byMode(() => new Table<number, records.BatchRecord>()),
+    made: this.makings,
+  };
+  /** No slot of a making is void. */
+  readonly voids = bySeries(() => new Table<number, readonly records.VoidedRun[]>());
   /**
    * The state trees over all sealed batches. Readers do not ask a tree for batches that are not on
    * disk.

@@ -3,13 +3,13 @@ import { type Group, RecordTable, Table } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import { byMode } from "./open-batch.ts";
+import { bySeries } from "./open-batch.ts";
 
 /** The state of L1 as it was last told, and whether this store's history is still L1's. */
 export class L1State {
   readonly portals = new RecordTable(keyOf.portal, records.portalRecord, "chainId");
   /** Mints that L1's history lacks, by the number of their batch. */
-  readonly lost = byMode(() => new Table<number, readonly records.LostRecord[]>());
+  readonly lost = bySeries(() => new Table<number, readonly records.LostRecord[]>());
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: records.DivergenceRecord | null = null;
   /**

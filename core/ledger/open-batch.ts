@@ -1,4 +1,4 @@
-import type { Limits, Mode, Standard } from "../model.ts";
+import type { Limits, Mode, Series, Standard } from "../model.ts";
 import { batchDataBound } from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
@@ -22,6 +22,12 @@ import {
 export const byMode = <T>(make: () => T): Readonly<Record<Mode, T>> => ({
   validium: make(),
   "zk-rollup": make(),
+});
+
+/** One of each series. */
+export const bySeries = <T>(make: () => T): Readonly<Record<Series, T>> => ({
+  ...byMode(make),
+  made: make(),
 });
 
 /** Questions that a batch asks while it takes mints. */
@@ -335,6 +341,7 @@ export class UnsealedBatches {
 
   /** The batch of a place, if its vaults are in memory. */
   at({ mode, batchNumber }: VaultPlace): OpenBatch | undefined {
+    if (mode === "made") return undefined;
     const open = this.open(mode);
     return open.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);
   }

@@ -10,7 +10,7 @@ import {
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { type BlobProof, type Opening, versionedHash } from "../protocol/kzg.ts";
 import { openedProof, openedRoot } from "../protocol/opening.ts";
-import { unpackVaultId } from "../protocol/vault.ts";
+import { unpackBatchVaultId } from "../protocol/vault.ts";
 import { Recent } from "../recent.ts";
 import { pointsIn } from "../sealing/contents.ts";
 
@@ -61,7 +61,7 @@ export class Openings {
     const batch = readBlobBatchData(data);
     const blobs = blobsIn(batch);
     const points = pointsIn(commitments);
-    const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot).map((place) => {
+    const places = elementPlaces(batch, unpackBatchVaultId(vault.vaultId).slot).map((place) => {
       const blob = Math.floor(place / BLOB_ELEMENTS);
       return {
         blob: blobs[blob] as Uint8Array,

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { Standard, Uuid } from "../model.ts";
+import type { Address, Standard, Uuid } from "../model.ts";
 import { type Group, RecordTable, Table, type View } from "../store/group.ts";
 import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -58,6 +58,11 @@ export class TenantTables {
   readonly collections = new RecordTable(keyOf.collection, records.collectionRecord, "assetId");
   readonly enablements = new Table<string, boolean>();
   readonly users = new UserCache();
+  /**
+   * Called when deposits may find the users that they wait for: with the address of a new user, or
+   * null when an application has a further asset.
+   */
+  claimDeposits: (owner: Address | null) => void = () => {};
 
   /** The application. Throws `application_not_found`. */
   application(applicationId: Uuid, view: View = "durable"): records.ApplicationRecord {

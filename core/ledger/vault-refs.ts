@@ -4,10 +4,12 @@ import { byMode, type OpenBatch } from "./open-batch.ts";
 
 // Refs from here on belong to a request that is being checked, not to vaults
 export const FIRST_PENDING = 0xfff0_0000;
+/** Refs from here on to pending ones are the first vaults of makings, by their numbers. */
+const FIRST_MADE = 0xe000_0000;
 
 /**
  * A vault in the token index takes 4 bytes instead of an id: its position among all vaults of its
- * mode, and the mode. From 1 to below {@link FIRST_PENDING}.
+ * mode, and the mode. From 1 to below {@link FIRST_PENDING}; those of made vaults come last.
  */
 export class VaultRefs {
   /** The ordinal of each batch's first vault, which is the number of vaults before it. */
@@ -29,12 +31,24 @@ export class VaultRefs {
 
   refOf({ mode, firstOrdinal }: Pick<OpenBatch, "mode" | "firstOrdinal">, slot: number): number {
     const ref = 1 + 2 * (firstOrdinal + slot) + MODES.indexOf(mode);
+    if (ref >= FIRST_MADE) throw new Error("the index of tokens is at its end");
+    return ref;
+  }
+
+  /** The ref of the one vault that an entry makes. */
+  refOfMade(making: number): number {
+    const ref = FIRST_MADE + making;
     if (ref >= FIRST_PENDING) throw new Error("the index of tokens is at its end");
     return ref;
   }
 
+  isMade(ref: number): boolean {
+    return ref >= FIRST_MADE && ref < FIRST_PENDING;
+  }
+
   /** The inverse of {@link refOf}. */
   placeOf(ref: number): VaultPlace {
+    if (ref >= FIRST_MADE) return { mode: "made", batchNumber: ref - FIRST_MADE, slot: 0 };
     const mode = MODES[(ref - 1) & 1] ?? "validium";
     const ordinal = (ref - 1) >>> 1;
     const firsts = this.#firstOrdinals[mode];

@@ -1,6 +1,6 @@
 import { tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { MODES } from "../model.ts";
+import { MODES, SERIES } from "../model.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { StoreOperation } from "../store/ports.ts";
@@ -8,7 +8,7 @@ import { type BatchRecord, batchRecord, headRecord } from "../store/records.ts";
 import { PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, VaultColumns } from "../store/vault-columns.ts";
 import { historyOf } from "./load-batches.ts";
-import { enablementOf, loadRecord } from "./start.ts";
+import { enablementOf, indexEntry, loadRecord } from "./start.ts";
 
 type Put = Extract<StoreOperation, { readonly type: "put" }>;
 
@@ -40,7 +40,8 @@ export class Replica {
     for (const one of operations) {
       if (one.type === "del") {
         if (!this.#remove(one.key)) return false;
-      } else if (one.key[0] === PREFIX.chunk) chunks.push(one);
+      } else if (one.key[0] === PREFIX.chunk && SERIES[one.key[1] as number] !== "made")
+        chunks.push(one);
       else {
         const application = this.#put(one);
         if (application !== null) woken.push(application);
@@ -64,6 +65,7 @@ export class Replica {
     else {
       if (prefix === PREFIX.voids || prefix === PREFIX.activity)
         ledger.readers.tokenSums.forgetAll();
+      if (prefix === PREFIX.entry) indexEntry(ledger, key, bytes);
       loadRecord(ledger, key, bytes);
     }
     return prefix === PREFIX.application ? key.readUInt32BE(1) : null;

@@ -1,5 +1,6 @@
 import { severalAtOnce } from "../at-once.ts";
 import { sealLater } from "../batches/seal.ts";
+import { claimDeposits } from "../deposits/makings.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EventHub } from "../ledger/event-hub.ts";
 import { Ledger } from "../ledger/ledger.ts";
@@ -25,7 +26,15 @@ import { storeMissing } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Store } from "../store/ports.ts";
 import * as records from "../store/records.ts";
-import { endOf, HEAD_KEY, keyOf, POSITION_KEY, PREFIX, SECRET_KEY } from "../store/store-keys.ts";
+import {
+  endOf,
+  HEAD_KEY,
+  keyOf,
+  POSITION_KEY,
+  PREFIX,
+  prefixOf,
+  SECRET_KEY,
+} from "../store/store-keys.ts";
 import { type BatchTokens, decodeBatchTokens, SHARDS, TokenIndex } from "../store/token-index.ts";
 import { requireAddress } from "../validate.ts";
 import { loadBatches } from "./load-batches.ts";
@@ -62,12 +71,26 @@ export async function openLedger(
   }
   const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
   await load(ledger, role === "leader");
+  if (role === "leader") beginClaims(ledger);
   if (role === "standby") ledger.writer.refuse(new MintmarkError("not_leader"));
   const secret = await store.get(SECRET_KEY);
   if (secret?.length !== 32)
     throw new MintmarkError("store_corrupt", "The store's secret is missing.");
   opened.move();
   return { ledger, secret };
+}
+
+/**
+ * Gives deposits to users one after the other, first those that a process before this one left. A
+ * claim that fails has failed the store, or is made at the next opening.
+ */
+function beginClaims(ledger: Ledger): void {
+  let last = Promise.resolve();
+  ledger.tenants.claimDeposits = (owner) => {
+    if (ledger.batches.makings.unclaimed > 0)
+      last = last.then(() => claimDeposits(ledger, owner)).catch(() => {});
+  };
+  ledger.tenants.claimDeposits(null);
 }
 
 /**
@@ -128,10 +151,32 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
       loadRecord(ledger, key, value);
   }
   await loadTokens(ledger);
+  await loadMakings(ledger);
   const closed: OpenBatch[] = [];
   for (const mode of MODES) closed.push(...(await loadBatches(ledger, mode)));
   // A seal writes the open batches of every mode, so all must be loaded.
   if (seals) for (const batch of closed) void sealLater(ledger, batch);
+}
+
+/** Counts what is unclaimed, and takes the ERC-721 ids that came back from L1 into the index. */
+async function loadMakings(ledger: Ledger): Promise<void> {
+  const rangeOf = (start: Buffer) => ({ gte: start, lt: endOf(start) });
+  for await (const _ of ledger.store.entries(rangeOf(prefixOf.unclaimed())))
+    ledger.batches.makings.unclaimed++;
+  for await (const [key, making] of ledger.store.entries(rangeOf(prefixOf.entry())))
+    indexEntry(ledger, key, making);
+}
+
+/** Adds an entry of an asset that this store has to the index of tokens. */
+export function indexEntry(ledger: Ledger, key: Buffer, making: Buffer): void {
+  const assetType = `0x${key.toString("hex", 1, 33)}`;
+  const name = `${ledger.services.settlement.chainId} ${assetType}`;
+  const tokenId = BigInt(`0x${key.toString("hex", 33)}`);
+  for (const { assetIndex } of ledger.tenants.assetsByType.records(name, "latest"))
+    ledger.minting.tokens.insert(
+      ledger.minting.hasher.ofId(assetIndex, tokenId),
+      ledger.batches.refs.refOfMade(making.readUInt32BE()),
+    );
 }
 
 /** The tokens of a sealed batch, and the ref of its first vault. */
@@ -238,6 +283,14 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   of(PREFIX.batch, records.batchRecord, (ledger, record) =>
     ledger.batches.records[record.mode].load(record.batchNumber, record),
   ),
+  [
+    PREFIX.making,
+    (ledger: Ledger, key: Buffer, value: Buffer) => {
+      const making = key.readUInt32BE(1);
+      const { vaults } = decodeRecord(records.makingRecord, value, batchIdOf("made", making));
+      ledger.batches.makings.load(making, vaults.length);
+    },
+  ],
   of(PREFIX.voids, records.voidsRecord, (ledger, { mode, batchNumber, runs }) =>
     ledger.batches.voids[mode].load(batchNumber, runs),
   ),

@@ -6,7 +6,7 @@ import type * as ports from "../ports.ts";
 import { committeeHash } from "../protocol/attestation.ts";
 import { countOf, type StateLeafContent, type StateRoots } from "../protocol/commitment.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
-import { unpackVaultId } from "../protocol/vault.ts";
+import { unpackBatchVaultId } from "../protocol/vault.ts";
 import type { AttesterClient, Growth, MirrorIdentity, SourceHistory } from "./history.ts";
 import { stateTypedData } from "./history.ts";
 
@@ -246,7 +246,7 @@ export async function proofOnMirror(
   proof: BatchVaultProof,
   mirror: Pick<MirrorContract, "stepCount" | "step" | "isImported">,
 ): Promise<BatchVaultProof> {
-  const { mode, batchNumber } = unpackVaultId(proof.vault.vaultId);
+  const { mode, batchNumber } = unpackBatchVaultId(proof.vault.vaultId);
   const step = await stepOf(mirror, mode, batchNumber);
   if (proof.header === null || step === null || !(await mirror.isImported(mode, batchNumber))) {
     const detail = `The mirror has not imported ${mode}-${batchNumber} yet: relay it first.`;
@@ -276,7 +276,7 @@ export function voidOnMirror({ source, mirror, ...options }: MirrorVoidOptions):
     proven: ports.ProvenVault,
     signal?: AbortSignal,
   ): Promise<ports.ProvenVault> => {
-    const { mode, batchNumber } = unpackVaultId(proven.vault.vaultId);
+    const { mode, batchNumber } = unpackBatchVaultId(proven.vault.vaultId);
     return { ...proven, header: await importBatch({ source, mirror }, mode, batchNumber, signal) };
   };
   const portal: VoidingPortal = {

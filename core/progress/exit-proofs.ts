@@ -18,6 +18,7 @@ import { decodeRecord } from "../store/layout.ts";
 import { importRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
+import { headerOfMaking, readMaking } from "../vaults/makings.ts";
 import { batchOfRecord, placeOf } from "../vaults/vaults.ts";
 
 async function exitProof(
@@ -40,10 +41,15 @@ export async function exitHeader(
   chainId: bigint,
   place: VaultPlace,
 ): Promise<BatchHeader | null> {
+  if (place.mode === "made") return headerOfMaking(await readMaking(ledger, place.batchNumber));
   const batch = batchOfRecord(ledger, place);
   const header = headerOf(batch);
-  if (header !== null && batch.transfers)
-    return headerOf(batchOfRecord(ledger, await proofs.originOf(ledger, place)));
+  if (header !== null && batch.transfers) {
+    const origin = await proofs.originOf(ledger, place);
+    return origin.mode === "made"
+      ? headerOfMaking(await readMaking(ledger, origin.batchNumber))
+      : headerOf(batchOfRecord(ledger, origin));
+  }
   if (header === null || chainId === ledger.services.settlement.chainId) return header;
   const stored = await ledger.store.get(keyOf.import(chainId, place.mode, place.batchNumber));
   if (stored === undefined) return null;

@@ -1,5 +1,6 @@
 import { committedCount } from "../batches/batches.ts";
 import { least } from "../blocks.ts";
+import { applyMade, type MadeEvent, NOBODY, requireWhole } from "../deposits/makings.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import {
@@ -13,6 +14,7 @@ import {
 } from "../model.ts";
 import type { L1Event } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
+import { isMadeVaultId, MAX_MAKING_VAULTS, unpackMadeVaultId } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
@@ -28,7 +30,8 @@ import { isPaidBehind, judgeBatch, judgeSpender, keepPaid } from "../transfers/j
 import { applyPower, type PowerEvent } from "../transfers/powers.ts";
 import { orNull, requireHash } from "../validate.ts";
 import * as vaults from "../vaults/activity.ts";
-import { placeOf, readVault } from "../vaults/vaults.ts";
+import { readMaking } from "../vaults/makings.ts";
+import { latestVault, placeOf, readVault } from "../vaults/vaults.ts";
 import {
   applyCommitted,
   foreign,
@@ -47,6 +50,11 @@ export interface EventsOptions extends ReadOptions {
    * Events of blocks that were observed before are added where the node left them out.
    */
   readonly fromBlock?: bigint;
+  /**
+   * The newest block that is known to be final. What L1 made by itself counts from then on;
+   * default: nothing after the recorded final blocks.
+   */
+  readonly finalized?: bigint;
 }
 
 /**
@@ -58,7 +66,7 @@ export async function recordEvents(
   chainId: bigint,
   events: readonly L1Event[],
   toBlock: bigint,
-  { signal, blockHash: given, fromBlock }: EventsOptions = {},
+  { signal, blockHash: given, fromBlock, finalized: final = -1n }: EventsOptions = {},
 ): Promise<number | null> {
   requireBigint("toBlock", toBlock, 0n, MAX_UINT64);
   const blockHash = given === undefined ? null : requireHash("blockHash", given);
@@ -71,22 +79,26 @@ export async function recordEvents(
     read.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
     // All checks come before the first change.
     for (const event of read) await requireKnown(ledger, portal, event);
+    const known = finalized ?? -1n;
+    const isFinal = ({ blockNumber }: L1Event) => blockNumber <= (final > known ? final : known);
     if (observed !== null && first <= observed)
       await requireRecorded(ledger, chainId, read, first, least(toBlock, observed));
     const added: L1Event[] = [];
-    for (const event of read) if (!(await isApplied(ledger, chainId, event))) added.push(event);
-    if (fromBlock !== undefined && (await followsGap(ledger, group, added))) return null;
+    for (const event of read) {
+      // A reorganisation can give the number of a making to another one.
+      if (!isFinal(event) && namesUnknownMaking(ledger, event)) continue;
+      if (!(await isApplied(ledger, chainId, event))) added.push(event);
+    }
+    const isGap = await followsGap(ledger, group, added);
+    if (isGap && fromBlock !== undefined) return null;
+    if (isGap && skipsMaking(ledger, added)) throw leftOut(toBlock);
     const [earliest] = added;
-    let final = finalized;
+    let finalAfter = finalized;
     if (earliest !== undefined && finalized !== null && earliest.blockNumber <= finalized) {
       // The added events become final with the next step of finality.
-      final = earliest.blockNumber - 1n;
-      ledger.journal.record(group, {
-        kind: "l1Finalized",
-        chainId,
-        blockNumber: final,
-        blockHash: null,
-      });
+      finalAfter = earliest.blockNumber - 1n;
+      const step = { chainId, blockNumber: finalAfter, blockHash: null };
+      ledger.journal.record(group, { kind: "l1Finalized", ...step });
     }
     for (const event of added) await applyEvent(ledger, group, chainId, event);
     const isNew = observed === null || toBlock > observed;
@@ -99,11 +111,11 @@ export async function recordEvents(
       });
       if (blockHash !== null) putCheckpoint(group, chainId, toBlock, blockHash);
     }
-    if (isNew || final !== finalized)
+    if (isNew || finalAfter !== finalized)
       ledger.l1.portals.set(group, {
         ...portal,
         observed: isNew ? toBlock : observed,
-        finalized: final,
+        finalized: finalAfter,
       });
     return added.length;
   });
@@ -166,6 +178,7 @@ async function followsGap(
   group: Group,
   added: readonly L1Event[],
 ): Promise<boolean> {
+  if (skipsMaking(ledger, added)) return true;
   let commits = MODES.reduce((sum, mode) => sum + committedCount(ledger, mode, "latest"), 0);
   const totals = new Map<VaultId, bigint>();
   for (const event of added) {
@@ -180,14 +193,52 @@ async function followsGap(
   return false;
 }
 
+/** The making that an event makes or withdraws from; null for none. */
+function makingOf(event: L1Event): bigint | null {
+  if (event.type === "made") return event.making;
+  if (event.type !== "withdrawn" || !isMadeVaultId(event.vaultId)) return null;
+  return unpackMadeVaultId(event.vaultId).making;
+}
+
+function namesUnknownMaking(ledger: Ledger, event: L1Event): boolean {
+  return (makingOf(event) ?? 0n) > ledger.batches.makings.count("latest");
+}
+
+/** Whether a making before these is missing: L1 numbers them without gaps. */
+function skipsMaking(ledger: Ledger, added: readonly L1Event[]): boolean {
+  let made = BigInt(ledger.batches.makings.count("latest"));
+  for (const event of added) {
+    const making = makingOf(event);
+    if (making === null || making <= made) continue;
+    if (event.type !== "made" || making > made + 1n) return true;
+    made = making;
+  }
+  return false;
+}
+
 /**
  * Throws {@link foreign} for an event of another store's contract, or of data that this store lost.
  */
 async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event): Promise<void> {
   if (event.type === "batchCommitted" || event.type === "batchImported")
     requireOurs(ledger, portal, event);
+  if (event.type === "made") await requireSameMaking(ledger, portal, event);
+  if (namesUnknownMaking(ledger, event)) return;
   if (event.type === "withdrawn") await requireVault(ledger, portal, event.vaultId);
   if (event.type === "duplicateVoided") await requireVault(ledger, portal, event.laterVaultId);
+}
+
+/** Requires that the event is whole, and that no other making was final under its number. */
+async function requireSameMaking(
+  ledger: Ledger,
+  { chainId }: PortalRecord,
+  event: MadeEvent,
+): Promise<void> {
+  requireWhole(ledger, event);
+  if (namesUnknownMaking(ledger, event)) return;
+  const { batchRoot } = await readMaking(ledger, Number(event.making));
+  if (batchRoot === event.batchRoot.toLowerCase()) return;
+  throw foreign(ledger, chainId, `L1 has another making ${event.making} than this store.`);
 }
 
 /** Requires that the vault's token lives on the event's chain: no other chain pays it. */
@@ -197,7 +248,11 @@ async function requireVault(
   vaultId: bigint,
 ): Promise<void> {
   const vault = await orNull("vault_not_found", async () => readVault(ledger, placeOf(vaultId)));
-  if (vault !== null && ledger.tenants.assetAt(vault.assetIndex).chainId === chainId) return;
+  const chainOf = (assetIndex: number) =>
+    assetIndex === NOBODY
+      ? ledger.services.settlement.chainId
+      : ledger.tenants.assetAt(assetIndex).chainId;
+  if (vault !== null && chainOf(vault.assetIndex) === chainId) return;
   throw foreign(
     ledger,
     chainId,
@@ -214,6 +269,8 @@ async function applyEvent(
   switch (event.type) {
     case "batchCommitted":
       return applyCommitted(ledger, group, event);
+    case "made":
+      return applyMade(ledger, group, event);
     case "batchImported":
       return applyImported(ledger, group, chainId, event);
     case "withdrawn": {
@@ -293,7 +350,7 @@ async function applyWithdrawn(
     const type = after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled";
     vaults.putWithdrawal(ledger, group, after, known, type);
   }
-  const { userIndex } = await readVault(ledger, placeOf(vaultId));
+  const { userIndex } = await latestVault(ledger, group, placeOf(vaultId));
   vaults.putActivity(ledger, group, { vaultId, userIndex }, activity);
   group.stage(
     eventKey,
@@ -434,6 +491,11 @@ function requireForm(event: L1Event): void {
   requireHash("txHash", event.txHash);
   requireBigint("blockNumber", event.blockNumber, 0n, MAX_UINT64);
   requireInteger("logIndex", event.logIndex, 0, MAX_LOG_INDEX);
+  if (event.type === "made") {
+    requireBigint("making", event.making, 1n, MAX_UINT64);
+    requireHash("batchRoot", event.batchRoot);
+    requireInteger("number of vaults", event.vaults.length, 1, MAX_MAKING_VAULTS);
+  }
   if (event.type === "withdrawn") {
     requireBigint("quantity", event.quantity, 0n, MAX_AMOUNT);
     requireBigint("withdrawnTotal", event.withdrawnTotal, 0n, MAX_AMOUNT);
@@ -451,6 +513,6 @@ function requireForm(event: L1Event): void {
     requireBigint("cancelledAt", event.cancelledAt, 0n, MAX_UINT64);
   if (event.type === "batchCommitted" || event.type === "batchImported") {
     requireBigint("committedAt", event.committedAt, 0n, MAX_UINT64);
-    requireBigint("sequence", event.sequence, 0n, MAX_UINT64);
   }
+  if ("sequence" in event) requireBigint("sequence", event.sequence, 0n, MAX_UINT64);
 }

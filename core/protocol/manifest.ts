@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { BATCH_KINDS, type BatchKind, type Hash, type Mode } from "../model.ts";
+import { BATCH_KINDS, type BatchKind, type Hash, type Series } from "../model.ts";
 import type { AssetId, AssetPath } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import {
@@ -22,16 +22,16 @@ const BATCH_ROOT_PREFIX = 0x06;
 const MANIFEST_LEAF_PREFIX = 0x07;
 
 /**
- * The kind of a batch.
+ * The kind of a batch. A making has that of a validium batch.
  *
  * @example
  * kindOf("zk-rollup"); // "calldata"
  * kindOf("zk-rollup", true); // "blobs"
  */
-export function kindOf(mode: Mode, inBlobs = false, transfers = false): BatchKind {
+export function kindOf(mode: Series, inBlobs = false, transfers = false): BatchKind {
   if (transfers) return "transfers";
   if (inBlobs) return "blobs";
-  return mode === "validium" ? "validium" : "calldata";
+  return mode === "zk-rollup" ? "calldata" : "validium";
 }
 
 /**
@@ -107,10 +107,13 @@ export function manifestPath(
     throw new MintmarkError("validation_failed", "The batch's manifest does not name this asset.");
   if (leftOut.includes(index))
     throw new MintmarkError("validation_failed", "The batch's manifest leaves this asset out.");
-  return {
-    index,
-    siblings: unpackHashes(siblingsIn(levelsOver(leavesOf(assets, leftOut)), index, 0)),
-  };
+  return pathIn(manifestLeaves(assets, leftOut), index);
+}
+
+/** The path of one of a manifest's leaves. */
+export function pathIn(leaves: readonly Hash[], index: number): AssetPath {
+  const siblings = siblingsIn(levelsOver(packHashes(leaves)), index, 0);
+  return { index, siblings: unpackHashes(siblings) };
 }
 
 /**

@@ -13,7 +13,7 @@ import { requireInteger } from "./bounds.ts";
 import { bytesToHex, hexToBytes, packed, packHashes, unpackHashes, wordOf } from "./hex.ts";
 import { type Opening, POINT_BYTES, verifyOpening } from "./kzg.ts";
 import { batchRoot, manifestPath, manifestRootOf } from "./manifest.ts";
-import { unpackVaultId } from "./vault.ts";
+import { unpackBatchVaultId } from "./vault.ts";
 import { CONTINUATION_BYTES, wordsOf, writePlace } from "./words.ts";
 
 /** Words of one opening: commitment 48, proof 48. */
@@ -51,7 +51,7 @@ export function openedProof(
   const words = openings.flatMap(({ commitment, proof }) => {
     return unpackHashes(packed([POINT_BYTES], commitment, proof));
   });
-  const [, first] = elementPlaces(batch, unpackVaultId(vault.vaultId).slot);
+  const [, first] = elementPlaces(batch, unpackBatchVaultId(vault.vaultId).slot);
   const continuation: Hash[] = first === undefined ? [] : [wordOf(first)];
   const siblings = [
     manifestHash(batch.assets),
@@ -74,7 +74,7 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: VaultProo
   readonly elements: readonly Hex[];
   readonly opens: () => boolean;
 } {
-  const { mode, slot } = unpackVaultId(vault.vaultId);
+  const { mode, slot } = unpackBatchVaultId(vault.vaultId);
   const { head, rest } = wordsOf({
     assetIndex: assetPath.index,
     owner: hexToBytes(vault.owner, 20),

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
+import { type Hash, MAX_BATCH_VAULTS, type Series } from "../model.ts";
 import type {
   AssetId,
   BatchHeader,
@@ -17,7 +17,7 @@ import * as manifests from "./manifest.ts";
 import { MAX_HEIGHT, treeHeight } from "./merkle.ts";
 import { multiproofRoot, multiproofSiblings } from "./multiproof.ts";
 import { openedRoot } from "./opening.ts";
-import { unpackVaultId } from "./vault.ts";
+import { unpackBatchVaultId, unpackVaultId } from "./vault.ts";
 import { vaultLeaf } from "./words.ts";
 
 /** The tree of a batch's vaults, and the assets of its manifest. */
@@ -77,7 +77,7 @@ export function proveVault(batch: ProvableBatch, vault: VaultContent): VaultProo
   return proof;
 }
 
-function rootOf({ tree, assets, leftOut }: ProvableBatch, mode: Mode): Hash {
+function rootOf({ tree, assets, leftOut }: ProvableBatch, mode: Series): Hash {
   return manifests.batchRoot(
     manifests.kindOf(mode),
     manifests.manifestRoot(assets, leftOut),
@@ -111,7 +111,7 @@ export function verifyVaultInState(
   path: StatePath,
 ): boolean {
   return leads(proof, (batchRoot) => {
-    const { mode, batchNumber } = unpackVaultId(proof.vault.vaultId);
+    const { mode, batchNumber } = unpackBatchVaultId(proof.vault.vaultId);
     const { dataHash, countValidium, countRollup } = path;
     requireInteger("number of siblings", path.siblings.length, MAX_HEIGHT, MAX_HEIGHT);
     requireInteger(

@@ -1,5 +1,5 @@
 import { argumentError, MintmarkError } from "../errors.ts";
-import { MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
+import { MAX_BATCH_VAULTS, type Mode, SERIES, type VaultId } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 
 /** Batch numbers are below 2^32. */
@@ -14,9 +14,9 @@ const MADE_BIT = 1n << 62n;
 /** Makings have the numbers 1 to 2^42 - 1. */
 const MAX_MAKING = (1n << 42n) - 1n;
 /** Most vaults of one making. */
-const MAX_MAKING_VAULTS = 256;
-/** The place of a vault. Determines its id. */
-export interface VaultPlace {
+export const MAX_MAKING_VAULTS = 256;
+/** The place of a vault of a batch. */
+export interface BatchVaultPlace {
   readonly mode: Mode;
   /** 0 to 2^32 - 1. */
   readonly batchNumber: number;
@@ -24,8 +24,21 @@ export interface VaultPlace {
   readonly slot: number;
 }
 
+/** The place of a vault that L1 has made, as one of the series `made`. */
+export interface MadeVaultPlace {
+  readonly mode: "made";
+  /** The making, 1 to 2^42 - 1. */
+  readonly batchNumber: number;
+  /** 0 to 255. */
+  readonly slot: number;
+}
+
+/** The place of a vault. Determines its id. */
+export type VaultPlace = BatchVaultPlace | MadeVaultPlace;
+
 /**
- * The id of a place: u64 `mode << 63 | batchNumber << 20 | slot`.
+ * The id of a place: u64 `mode << 63 | batchNumber << 20 | slot`; for a made vault as {@link
+ * packMadeVaultId}.
  *
  * @throws MintmarkError `validation_failed` when a part is out of its bounds
  *
@@ -33,36 +46,46 @@ export interface VaultPlace {
  * packVaultId({ mode: "validium", batchNumber: 12, slot: 3 }); // 12_582_915n
  */
 export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
-  const bit = MODES.indexOf(mode);
+  const bit = SERIES.indexOf(mode);
   if (bit < 0)
     throw new MintmarkError(
       "validation_failed",
-      `mode must be one of ${MODES.join(", ")}, got ${mode}`,
+      `mode must be one of ${SERIES.join(", ")}, got ${mode}`,
     );
+  if (mode === "made") return packMadeVaultId({ making: BigInt(batchNumber), slot });
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
   requireInteger("slot", slot, 0, MAX_BATCH_VAULTS - 1);
   return (BigInt(bit) << 63n) | BigInt(batchNumber * MAX_BATCH_VAULTS + slot);
 }
 
 /**
- * The place of the id of a batch's vault.
+ * The place of a vault's id.
  *
- * @throws MintmarkError `validation_failed` when it is not a u64, sets one of the unused bits 52 to
- *   61, or is a made vault's
+ * @throws MintmarkError `validation_failed` when it is not a u64, or has unused bits set
  *
  * @example
  * const { mode, batchNumber, slot } = unpackVaultId(12_582_915n); // "validium", 12, 3
  */
 export function unpackVaultId(vaultId: VaultId): VaultPlace {
   requireVaultId("vaultId", vaultId);
-  if (isMadeVaultId(vaultId))
-    throw argumentError("vaultId", "is of no batch: L1 has made the vault");
+  if (isMadeVaultId(vaultId)) {
+    const { making, slot } = unpackMadeVaultId(vaultId);
+    return { mode: "made", batchNumber: Number(making), slot };
+  }
   const within = Number(vaultId & (PLACES - 1n));
   return {
     mode: vaultId < ROLLUP_BIT ? "validium" : "zk-rollup",
     batchNumber: Math.floor(within / MAX_BATCH_VAULTS),
     slot: within % MAX_BATCH_VAULTS,
   };
+}
+
+/** {@link unpackVaultId} of a batch's vault. Throws `validation_failed` for a made one too. */
+export function unpackBatchVaultId(vaultId: VaultId): BatchVaultPlace {
+  const place = unpackVaultId(vaultId);
+  if (place.mode === "made")
+    throw argumentError("vaultId", "is of no batch: L1 has made the vault");
+  return place;
 }
 
 /** The place of a vault that L1 has made. */

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { MAX_AMOUNT, type Mode } from "../model.ts";
+import { MAX_AMOUNT } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { decimalTokenId, MAX_BLOB_BYTES } from "./blob.ts";
 import { requireInteger } from "./bounds.ts";
@@ -12,7 +12,7 @@ import {
   writeNumber,
 } from "./hex.ts";
 import { MAX_BATCH_ASSETS } from "./manifest.ts";
-import { packVaultId, unpackVaultId } from "./vault.ts";
+import { packVaultId, unpackVaultId, type VaultPlace } from "./vault.ts";
 
 /**
  * The one encoding of a vault (docs/protocol.md 2): a head of 32 bytes, and up to nine
@@ -296,7 +296,7 @@ export function isVoid({ head, rest }: VaultWords): boolean {
  */
 export function leavesOfWords(
   words: Words,
-  { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
+  { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
   firstSlot = 0,
 ): Uint8Array {
   const leaves = new Uint8Array(words.count * HASH_BYTES);

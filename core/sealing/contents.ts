@@ -1,17 +1,17 @@
 import { MintmarkError } from "../errors.ts";
-import type { Hash, Hex, Mode } from "../model.ts";
+import type { Hash, Hex } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { blobContent, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
-import { packVaultId } from "../protocol/vault.ts";
+import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { AssetRecord, BatchRecord } from "../store/records.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 
 /** The content that a slot's leaf commits to. */
 export function contentOf(
-  place: { readonly mode: Mode; readonly batchNumber: number; readonly slot: number },
+  place: VaultPlace,
   vault: StoredVault,
   asset: Pick<AssetRecord, "chainId" | "assetType">,
 ): VaultContent {

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { Mode } from "../model.ts";
+import type { Series } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
@@ -19,7 +19,7 @@ export function runAt<R extends VoidRun>(runs: readonly R[], slot: number): R | 
   return run !== undefined && slot < run.firstSlot + run.count ? run : null;
 }
 
-type VoidTables = Readonly<Record<Mode, Pick<Table<number, readonly VoidedRun[]>, View>>>;
+type VoidTables = Readonly<Record<Series, Pick<Table<number, readonly VoidedRun[]>, View>>>;
 
 /**
  * Void slots of the batch that holds this slot; the slot itself is not void. Throws `vault_void`

@@ -197,7 +197,8 @@ async function withoutUnpayable(
   const { mode, batchNumber } = batch;
   if (isTransferData(batch.mode, batch.data)) await refused.takeBackInvalid(batchNumber, signal);
   else {
-    const voids: VoidSlots[] = [];
+    const voids: VoidSlots[] = await engine.operator.enteredSlots(mode, batchNumber);
+    if (voids.length > 0) await refused.requireUnusable(batch, signal);
     for (const check of checks) voids.push(...(await check.checkBatch(batch)));
     if (voids.length === 0) return batch;
     voids.sort((a, b) => a.firstSlot - b.firstSlot);

@@ -49,7 +49,7 @@ export interface Follower {
  * Takes back what a reorganisation removed, applies commits and withdrawals (also those that owners
  * made themselves), then finality. Each range of blocks is one atomic step, so an interrupted run
  * continues where it stopped. Blocks are read again before they count as final: events that were
- * left out are added, and those that are left out now stay. One run at a time. Callers during a run
+ * left out are added, and those that are left out now stay. What L1 makes by itself counts only then. One run at a time. Callers during a run
  * share the next one, because the current run may miss what they wait for.
  *
  * Rejects with `l1_failed` when the chain cannot be asked, changes during the read, or leaves out
@@ -82,9 +82,13 @@ export function followerOf(
       await pause(LAG_POLL_MS, signal);
   };
   /** The number of events that it added; null when earlier ones are missing. */
-  const recordRange = async (from: bigint, to: bigint): Promise<number | null> => {
+  const recordRange = async (
+    from: bigint,
+    to: bigint,
+    finalized?: bigint,
+  ): Promise<number | null> => {
     const { events, block } = await eventsUpTo(portal, from, to);
-    const how = { blockHash: block.hash, fromBlock: from };
+    const how = { blockHash: block.hash, fromBlock: from, finalized };
     return operator.recordEvents(chainId, events, to, how);
   };
   /** Adds what was left out of these blocks. Takes nothing back. Returns the number of events. */
@@ -115,7 +119,13 @@ export function followerOf(
       read = { block: recorded().observed ?? -1n, at: performance.now() };
     }
     const last = least(finalized, again);
-    await readAgain(firstAfterFinal(), last, signal);
+    for (const [from, to] of blockRanges(firstAfterFinal(), last)) {
+      signal?.throwIfAborted();
+      if ((await recordRange(from, to, last)) !== null) continue;
+      // L1 numbers what it makes by itself: the node left out an earlier making.
+      await readAgain(fromBlock, from - 1n, signal);
+      if ((await recordRange(from, to, last)) === null) refuseGap(from);
+    }
     return last;
   };
   /** The hash is valid for the chain that was read only if the newest read block is still there. */

@@ -4,7 +4,7 @@ import { advanceMirror, importBatch, requireMirrorOf, stepOf } from "../mirror/r
 import type { SettlementPort } from "../operator.ts";
 import type { L1Tokens, SealedBatch } from "../ports.ts";
 import { countOf } from "../protocol/commitment.ts";
-import type { VaultPlace } from "../protocol/vault.ts";
+import type { BatchVaultPlace } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 import type { BatchCheck } from "./commit.ts";
 import { type FollowOptions, followerOf, SECOND_LOOK_MS } from "./follower.ts";
@@ -125,7 +125,7 @@ export class MirrorSettler
 
   /** Returns the number of batches whose commits are final, and that the mirror knows now. */
   async #import(
-    awaited: readonly VaultPlace[],
+    awaited: readonly BatchVaultPlace[],
     mirror: SettledMirror,
     signal?: AbortSignal,
   ): Promise<number> {
@@ -135,7 +135,7 @@ export class MirrorSettler
     const final = awaited.filter(
       ({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest),
     );
-    const unaccepted: VaultPlace[] = [];
+    const unaccepted: BatchVaultPlace[] = [];
     for (const place of final) {
       if ((await stepOf(mirror, place.mode, place.batchNumber)) === null) unaccepted.push(place);
       else await importBatch({ source, mirror }, place.mode, place.batchNumber, signal);

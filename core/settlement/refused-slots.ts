@@ -2,7 +2,7 @@ import { assetName } from "../adoption/incoming.ts";
 import { pause } from "../backoff.ts";
 import { requireBlock } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Hash, Standard } from "../model.ts";
+import { batchIdOf, type Hash, type Standard } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import { slotsOf, type VaultEntry } from "../protocol/batch-data.ts";
@@ -95,6 +95,16 @@ export class RefusedSlots {
     const detail = `The batch of transfers is taken back when it can no longer be mined: ${fault}`;
     if (await this.#mayBeSent(batchNumber)) throw new MintmarkError("l1_failed", detail);
     await this.#engine.operator.takeBackTransfers(batchNumber, fault);
+  }
+
+  /**
+   * Throws `l1_failed` while an earlier transaction may still commit the batch, so that no slot of
+   * it can become void. Begins to make it so.
+   */
+  async requireUnusable(batch: SealedBatch, signal?: AbortSignal): Promise<void> {
+    if (await this.#isUnusable(batch, signal)) return;
+    const detail = `Slots of ${batchIdOf(batch.mode, batch.batchNumber)} become void when no earlier transaction can commit it any more.`;
+    throw new MintmarkError("l1_failed", detail);
   }
 
   /** Mints in rollup batches need no member, so they go on. */

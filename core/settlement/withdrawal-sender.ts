@@ -1,10 +1,10 @@
 import { type Backoff, backoffDelay } from "../backoff.ts";
 import { messageOf } from "../errors.ts";
-import { batchIdOf, type Hash, type Hex, type Uuid } from "../model.ts";
+import { batchIdOf, type Hash, type Hex, type Uuid, type VaultId } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import { sharesOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
-import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { type BatchVaultPlace, unpackBatchVaultId, unpackVaultId } from "../protocol/vault.ts";
 import type { PendingWithdrawal } from "../withdrawals/pending.ts";
 import { type Follower, SECOND_LOOK_MS } from "./follower.ts";
 
@@ -248,15 +248,20 @@ export class WithdrawalSender {
   ): Promise<boolean> {
     const { withdrawalId, vaultId, withdrawnBefore } = withdrawal;
     if ((await this.#portal.withdrawn(vaultId, standard)) <= withdrawnBefore) return false;
-    const { operator, batches } = this.#engine;
+    const { operator } = this.#engine;
     const isPending = async () => (await operator.pendingWithdrawal(withdrawalId)) !== null;
     await this.#follower.follow(signal);
     if (!(await isPending())) return true;
-    const { mode, batchNumber } = unpackVaultId(vaultId);
-    const { l1BlockNumber } = await batches.get(mode, batchNumber);
-    const isHome = this.#portal.settlement.chainId === this.#engine.settlement.chainId;
-    await this.#follower.readAgain((isHome && l1BlockNumber) || this.#fromBlock, signal);
+    await this.#follower.readAgain(await this.#firstBlockOf(vaultId), signal);
     return !(await isPending());
+  }
+
+  /** A block before which the chain tells of no withdrawal of the vault. */
+  async #firstBlockOf(vaultId: VaultId): Promise<bigint> {
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const isHome = this.#portal.settlement.chainId === this.#engine.settlement.chainId;
+    if (!isHome || mode === "made") return this.#fromBlock;
+    return (await this.#engine.batches.get(mode, batchNumber)).l1BlockNumber ?? this.#fromBlock;
   }
 
   async #refuse(pending: PendingWithdrawal, reason: string): Promise<void> {
@@ -407,13 +412,13 @@ export function pendingQueue({ operator }: SettlementPort, chainId: bigint) {
       }
     },
     /** Batches that withdrawals wait for and the chain's contract does not know yet, each once. */
-    async awaitedBatches(): Promise<readonly VaultPlace[]> {
+    async awaitedBatches(): Promise<readonly BatchVaultPlace[]> {
       const known = new Map<string, boolean>();
-      const places: VaultPlace[] = [];
+      const places: BatchVaultPlace[] = [];
       for (const [id, { batch }] of await listed()) {
         if (batch === null || known.has(batch)) continue;
         const pending = await read(id, known);
-        if (pending?.header === null) places.push(unpackVaultId(pending.withdrawal.vaultId));
+        if (pending?.header === null) places.push(unpackBatchVaultId(pending.withdrawal.vaultId));
       }
       return places;
     },

@@ -292,6 +292,17 @@ const KINDS = {
   transfersApproved: kind(76, { owner: address, digest: hash, approvedAt: u64, ...logPlace }),
   /** A signer has cancelled a list's digest on L1. */
   transfersCancelled: kind(77, { owner: address, digest: hash, cancelledAt: u64, ...logPlace }),
+  /** L1 has made these vaults by itself, and the block is final. */
+  vaultsMade: kind(78, { making: varint, ...records.making, logIndex: varint }),
+  /** A made vault becomes a user's. `sequence` is the application's of transactions. */
+  deposited: kind(79, {
+    making: varint,
+    slot: varint,
+    applicationIndex: varint,
+    userIndex: varint,
+    sequence: varint,
+    assetIndex: varint,
+  }),
   personInvited: kind(100, records.personFacts),
   personChanged: kind(101, { personIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }),
   personRemoved: kind(102, { personIndex: varint }),

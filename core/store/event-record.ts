@@ -50,6 +50,18 @@ const TYPES = {
     42,
     { transferId: uuid, userIndex: varint, vaultId: u64, amount: bigVarint },
   ],
+  "deposit.credited": [
+    50,
+    {
+      userIndex: varint,
+      vaultId: u64,
+      assetId: uuid,
+      tokenId: nullable(bigVarint),
+      amount: bigVarint,
+      l1TxHash: hash,
+      l1BlockNumber: bigVarint,
+    },
+  ],
   "batch.sealed": [10, BATCH],
   "batch.submitted": [11, BATCH],
   "batch.settled": [12, BATCH],

@@ -8,6 +8,7 @@ import { endOf, keyOf, PREFIX } from "./store-keys.ts";
 
 // Entries of this kind begin with the list's id
 const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number;
+const DEPOSIT_KIND = ENTRY_KINDS.byName.deposited.number;
 
 export interface Journaled<E = Entry | MintEntry> {
   readonly sequence: number; // 0 for genesis, then consecutive
@@ -108,13 +109,14 @@ export async function readEntry(
   return decodeEntry(sequence, required(await store.get(keyOf.journal(sequence)), sequence));
 }
 
-/** A request of a user: its mints, or its list of transfers. */
+/** A user gets vaults by mints, by lists of transfers and by deposits. */
 export type UserRequest =
-  | { readonly sequence: number; readonly mints: MintEntries; readonly transferId: null }
-  | { readonly sequence: number; readonly mints: null; readonly transferId: Uuid };
+  | { readonly sequence: number; readonly mints: MintEntries }
+  | { readonly sequence: number; readonly transferId: Uuid }
+  | { readonly sequence: number; readonly deposit: EntryOf<"deposited"> };
 
 /**
- * The mints and transfers at these sequences, in that order, without other kinds. Throws
+ * The mints, transfers and deposits at these sequences, in that order, without other kinds. Throws
  * `store_corrupt` for a gap.
  */
 export async function readUserRequests(
@@ -124,11 +126,12 @@ export async function readUserRequests(
   const records = await store.getMany(sequences.map(keyOf.journal));
   return records.flatMap((record, i): UserRequest[] => {
     const sequence = sequences[i]!;
-    const { number, from } = openRecord(required(record, sequence), nameOf(sequence));
-    if (number === MINT_KIND) return [{ sequence, mints: new MintEntries(from), transferId: null }];
-    return number === TRANSFERS_KIND
-      ? [{ sequence, mints: null, transferId: uuid.read(from) }]
-      : [];
+    const stored = required(record, sequence);
+    const { number, from } = openRecord(stored, nameOf(sequence));
+    if (number === MINT_KIND) return [{ sequence, mints: new MintEntries(from) }];
+    if (number === TRANSFERS_KIND) return [{ sequence, transferId: uuid.read(from) }];
+    if (number !== DEPOSIT_KIND) return [];
+    return [{ sequence, deposit: decodeEntry(sequence, stored).entry as EntryOf<"deposited"> }];
   });
 }
 

@@ -481,6 +481,19 @@ export const transferApprovalRecord = layout({
 export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
 export const NO_APPROVAL = emptyOf(transferApprovalRecord);
 
+/** A making, in the order of slots. */
+export const making = {
+  batchRoot: hash,
+  l1Sequence: bigVarint,
+  txHash: hash,
+  blockNumber: bigVarint,
+  /** The ERC-721 id that the making has brought back; null for none. */
+  entered: nullable(bigVarint),
+  vaults: listOf(layout({ owner: address, assetType: hash, amount: bigVarint, blob: hexBytes })),
+} as const;
+export const makingRecord = layout(making);
+export type MakingRecord = ValueOf<typeof makingRecord>;
+
 export const l1EventRecord = layout({
   vaultId: nullable(u64), // The vault that it withdrew or voided; null for another event
   withdrawalIds: listOf(uuid), // The withdrawals that the event decided

@@ -1,4 +1,4 @@
-import { type Address, type Hash, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
+import { type Address, type Hash, SERIES, type Series, type Uuid, type VaultId } from "../model.ts";
 import { putUuid } from "./binary.ts";
 
 /**
@@ -10,7 +10,7 @@ interface Values {
   readonly u16: number;
   readonly u32: number;
   readonly u64: number | bigint; // A number is below 2^53
-  readonly mode: Mode; // 1 byte
+  readonly mode: Series; // 1 byte
   readonly uuid: Uuid;
   readonly address: Address;
   readonly hash: Hash | string;
@@ -85,6 +85,7 @@ const KEYS = {
   // application ‖ … ‖ sequence → journal sequence: withdrawals, all or of a user, asset, vault or
   // status' number
   applicationWithdrawal: [0x45, "u32", "u64"],
+  applicationDeposit: [0x49, "u32", "u64"], // application ‖ sequence → journal sequence: its deposits
   userWithdrawal: [0x48, "u32", 1, "u32", "u64"],
   assetWithdrawal: [0x48, "u32", 2, "u32", "u64"],
   vaultWithdrawal: [0x48, "u32", 3, "u64", "u64"],
@@ -114,6 +115,10 @@ const KEYS = {
   vaultEvent: [0x61, "u64", "u64", "u32"],
   portal: [0x62, "u64"], // chainId → the contract that pays withdrawals there
   import: [0x63, "u64", "mode", "u32"], // chainId ‖ mode ‖ batchNumber → header of a batch that a mirror has imported
+  making: [0x65, "u32"], // making → its header, its vaults, and its place on L1
+  entry: [0x66, "hash", "tokenId"], // assetType ‖ token id → the making of its latest entry
+  unclaimed: [0x67, "address", "u32", "u8"], // owner ‖ making ‖ slot, present while the vault is no user's
+  deposit: [0x68, "u64"], // vaultId → journal sequence of the deposit that gave it to a user
   checkpoint: [0x64, "u64", "u64"], // chainId ‖ blockNumber → hash of a block with applied events
 } as const satisfies Readonly<Record<string, readonly [prefix: number, ...parts: Part[]]>>;
 
@@ -182,7 +187,7 @@ function putPart(key: Buffer, at: number, kind: keyof Values, value: unknown): n
     key.writeUInt32BE(Math.floor((value as number) / 2 ** 32), at);
     return key.writeUInt32BE((value as number) % 2 ** 32, at + 4);
   }
-  if (kind === "mode") return key.writeUInt8(MODES.indexOf(value as Mode), at);
+  if (kind === "mode") return key.writeUInt8(SERIES.indexOf(value as Series), at);
   if (kind === "text") return at + key.write(`${value}\0`, at);
   if (kind === "tokenId") {
     const digits = (value as bigint).toString(16);

@@ -307,6 +307,7 @@ function putEnabled(
   });
   ledger.tenants.enablements.put(group, enablementId(applicationIndex, assetIndex), enabled);
   const key = keyOf.enablement(applicationIndex, assetIndex);
+  if (enabled) group.onDurable(() => ledger.tenants.claimDeposits(null));
   if (enabled) group.put(key, Buffer.from([1]));
   else group.remove(key);
 }

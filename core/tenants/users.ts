@@ -65,8 +65,10 @@ export function putUser(
   const record = { userId, ownerAddress, createdAt, reference };
   group.put(keyOf.user(applicationIndex, userIndex), encodeRecord(userRecord, record));
   const owned = encodeRecord(ownerRecord, { userIndex, userId });
-  if (isFirst) group.stage(keyOf.owner(ownerAddress, applicationIndex), owned);
-  else group.put(keyOf.ownerUser(ownerAddress, applicationIndex, userIndex), owned);
+  if (isFirst) {
+    group.stage(keyOf.owner(ownerAddress, applicationIndex), owned);
+    group.onDurable(() => ledger.tenants.claimDeposits(ownerAddress));
+  } else group.put(keyOf.ownerUser(ownerAddress, applicationIndex, userIndex), owned);
   if (reference !== null)
     group.put(keyOf.userReference(applicationIndex, reference, userIndex), Buffer.from([1]));
   const user = { userIndex, userId, ownerAddress };

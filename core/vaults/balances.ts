@@ -4,6 +4,7 @@ import type { Holding, TokenSum, TokenSums } from "../ledger/token-sums-cache.ts
 import { findUser } from "../ledger/user-records.ts";
 import type { Uuid, Vault } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import type { EntryOf } from "../store/entries.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
@@ -150,14 +151,16 @@ async function addEntries(
   sequences: readonly number[],
 ): Promise<void> {
   const made: Made[] = [];
-  for (const { sequence: journaledAt, mints: entries, transferId } of await readUserRequests(
-    ledger.store,
-    sequences,
-  )) {
-    if (transferId !== null) {
-      made.push(...(await addTransfers(ledger, user, sums, transferId)));
+  for (const request of await readUserRequests(ledger.store, sequences)) {
+    if ("transferId" in request) {
+      made.push(...(await addTransfers(ledger, user, sums, request.transferId)));
       continue;
     }
+    if ("deposit" in request) {
+      made.push(...(await addDeposit(ledger, sums, request.deposit)));
+      continue;
+    }
+    const { sequence: journaledAt, mints: entries } = request;
     let sequence = entries.header.firstSequence;
     for (const { userIndex, count } of entries.header.users) {
       for (const end = sequence + count; sequence < end; sequence++) {
@@ -206,6 +209,20 @@ async function addTransfers(
     sum.amount += vault.amount;
     return [{ place, sum }];
   });
+}
+
+/** Adds a vault that L1 made for the user. */
+async function addDeposit(
+  ledger: Ledger,
+  sums: TokenSums,
+  { making, slot, assetIndex, sequence }: EntryOf<"deposited">,
+): Promise<Made[]> {
+  if (ledger.tenants.standards[assetIndex] === "erc721") return [];
+  const place = { mode: "made", batchNumber: making, slot } as const;
+  const { vault } = (await readVaults(ledger, [place]))[0] as LocatedVault;
+  const sum = sums.ofMint(assetIndex, vault.blob, sequence);
+  sum.amount += vault.amount;
+  return [{ place, sum }];
 }
 
 /** Reads only vaults with withdrawals or transfers, which are few. */

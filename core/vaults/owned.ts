@@ -97,7 +97,7 @@ function isGained(ledger: Ledger, one: Found, userIndex: number): boolean {
   if (vaultOf(ledger, one) === null) return false;
   return source.type === "transfer"
     ? source.output.holderIndex === userIndex
-    : source.type === "mint" && source.mint.amountBefore === 0n;
+    : source.type === "deposit" || (source.type === "mint" && source.mint.amountBefore === 0n);
 }
 
 /**

@@ -6,7 +6,7 @@ import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import { MAX_BATCH_VAULTS, MODES, type Mode, type Uuid, type Vault } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
-import type { VaultPlace } from "../protocol/vault.ts";
+import { MAX_MAKING_VAULTS, type VaultPlace } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
@@ -16,6 +16,8 @@ import type { VaultFilter } from "./transaction-range.ts";
 import { tipOf } from "./transfer-lists.ts";
 import { hasSlot, readVaults, vaultViews } from "./vaults.ts";
 
+// Places of batches come before: the index of tokens in memory has fewer than 2^32
+const FIRST_MADE = 2 ** 52;
 const MOST_ASSETS = 100; // Most assets that a search by token id alone covers
 
 /** A page of a token's vaults, batch by batch. Searches all assets unless the filter names one. */
@@ -164,8 +166,10 @@ function slotsWith(vaults: VaultColumns, assetIndex: number, blob: Buffer): numb
   return slots;
 }
 
-/** Order of places: by batch and slot, the modes in turn. Below 2^53. */
-function positionOf({ mode, batchNumber, slot }: VaultPlace): number {
+/** Order of places: by batch and slot, the modes in turn; then made vaults. Below 2^53. */
+function positionOf(place: VaultPlace): number {
+  const { mode, batchNumber, slot } = place;
+  if (mode === "made") return FIRST_MADE + batchNumber * MAX_MAKING_VAULTS + slot;
   return 2 * (batchNumber * MAX_BATCH_VAULTS + slot) + MODES.indexOf(mode);
 }
 

@@ -71,12 +71,13 @@ export async function narrow(
   const asset =
     assetId === undefined ? undefined : ledger.tenants.assets.named(assetId)?.assetIndex;
   if (assetId !== undefined && asset === undefined) return null;
-  // Both have other times than the batches of their vaults.
+  // They have other times than the batches of their vaults.
   const later = { ...indexesOf(applicationIndex, filter, users, asset), mint: undefined };
-  const indexes = type === undefined ? [...later.withdrawal, ...later.transfer] : later[type];
+  const { withdrawal, transfer, deposit } = later;
+  const indexes = type === undefined ? [...withdrawal, ...transfer, ...deposit] : later[type];
   if (vault === undefined || reference !== undefined) {
     const spans =
-      type === "withdrawal" || type === "transfer"
+      type !== undefined && type !== "mint"
         ? [{ from, to, modes: MODES }]
         : await spansOf(ledger, filter, find, { from, to });
     return spans.flatMap(({ modes, ...span }): Part[] => {
@@ -92,7 +93,8 @@ export async function narrow(
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
   // The user's index has both, because a withdrawal can have the same millisecond as the last mint.
   const mints: Part = { users: owner, within: { from, to: lastMint } };
-  if (type === "mint") return [mints];
+  // A deposit makes its vault, as the only entry of it.
+  if (type === "mint" || type === "deposit") return [mints];
   // A transfer that made the vault was asked for before it.
   const made = await madeWithin(ledger, filter.vaultId as VaultId, {
     from: after === 0 ? 0 : await find(after),
@@ -120,34 +122,33 @@ async function madeWithin(
 }
 
 /**
- * The most selective indexes of withdrawals and of transfers. A user's transfers are beside its
- * mints.
+ * The most selective indexes of withdrawals, transfers and deposits. A user's transfers and deposits
+ * are beside its mints.
  */
 function indexesOf(
   application: number,
   { vaultId, status, type }: TransactionFilter,
   users: readonly number[] | undefined,
   asset: number | undefined,
-): Record<"withdrawal" | "transfer", Buffer[]> {
+): Record<"withdrawal" | "transfer" | "deposit", Buffer[]> {
   if (vaultId !== undefined) {
     const withdrawal = [prefixOf.vaultWithdrawal(application, vaultId)];
-    return { withdrawal, transfer: [prefixOf.vaultTransfer(application, vaultId)] };
+    return { withdrawal, transfer: [prefixOf.vaultTransfer(application, vaultId)], deposit: [] };
   }
   if (users !== undefined) {
     const withdrawal = users.map((user) => prefixOf.userWithdrawal(application, user));
-    return {
-      withdrawal,
-      transfer: users.map((user) => prefixOf.userTransaction(application, user)),
-    };
+    const beside = users.map((user) => prefixOf.userTransaction(application, user));
+    return { withdrawal, transfer: beside, deposit: beside };
   }
   const transfer = [prefixOf.applicationTransfer(application)];
+  const deposit = [prefixOf.applicationDeposit(application)];
   const number = (WITHDRAWAL_STATUSES as readonly (Status | undefined)[]).indexOf(status);
   // Without `type`, `status` matches mints and withdrawals.
   if (type === "withdrawal" && number >= 0)
-    return { withdrawal: [prefixOf.statusWithdrawal(application, number)], transfer };
+    return { withdrawal: [prefixOf.statusWithdrawal(application, number)], transfer, deposit };
   if (asset !== undefined)
-    return { withdrawal: [prefixOf.assetWithdrawal(application, asset)], transfer };
-  return { withdrawal: [prefixOf.applicationWithdrawal(application)], transfer };
+    return { withdrawal: [prefixOf.assetWithdrawal(application, asset)], transfer, deposit };
+  return { withdrawal: [prefixOf.applicationWithdrawal(application)], transfer, deposit };
 }
 
 /** A range of transactions, and the modes of its mints that can match. */

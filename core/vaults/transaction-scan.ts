@@ -1,8 +1,9 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Order } from "../ledger/list.ts";
-import type { Uuid } from "../model.ts";
+import type { Uuid, VaultId } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import type { EntryOf } from "../store/entries.ts";
 import { type Journaled, readEntry, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
@@ -13,6 +14,7 @@ import {
   withdrawalRecord,
 } from "../store/records.ts";
 import { blockOf, firstOfBlock, keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
+import type { StoredVault } from "../store/vault-columns.ts";
 import type { Part } from "./transaction-range.ts";
 import {
   decodeTransferList,
@@ -42,6 +44,7 @@ export interface Found {
         readonly reference: string | null; // The caller's own name for it
       }
     | { readonly type: "withdrawal"; readonly record: WithdrawalRecord }
+    | { readonly type: "deposit"; readonly time: number; readonly vault: StoredVault }
     | {
         readonly type: "transfer";
         readonly list: TransferListRecord;
@@ -90,6 +93,7 @@ async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]
   if (entry.kind === "mint") return mintTransactions({ sequence, time, entry });
   if (entry.kind === "transfersRequested")
     return transfersIn(ledger, await readTransferList(ledger, entry.transferId));
+  if (entry.kind === "deposited") return [await depositIn(ledger, { sequence, time, entry })];
   if (entry.kind !== "withdrawalRequested")
     throw new MintmarkError("store_corrupt", "An index record is damaged.");
   const found = await findWithdrawal(ledger, entry.applicationIndex, entry.withdrawalId);
@@ -155,6 +159,30 @@ async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Fo
       source,
     };
   });
+}
+
+async function depositIn(
+  ledger: Ledger,
+  { time, entry }: Journaled<EntryOf<"deposited">>,
+): Promise<Found> {
+  const { making, slot, sequence, userIndex, assetIndex } = entry;
+  const place = { mode: "made", batchNumber: making, slot } as const;
+  const { vault } = (await readVaults(ledger, [place]))[0] as LocatedVault;
+  const source = { type: "deposit", time, vault } as const;
+  return { sequence, userIndex, place, made: place, assetIndex, blob: vault.blob, source };
+}
+
+/** The deposit of a made vault to an application's user; undefined for none. */
+export async function findDeposit(
+  ledger: Ledger,
+  applicationIndex: number,
+  vaultId: VaultId,
+): Promise<Found | undefined> {
+  const reference = await ledger.store.get(keyOf.deposit(vaultId));
+  if (reference === undefined) return undefined;
+  const { sequence, time, entry } = await readEntry(ledger.store, sequenceIn(reference));
+  if (entry.kind !== "deposited" || entry.applicationIndex !== applicationIndex) return undefined;
+  return depositIn(ledger, { sequence, time, entry });
 }
 
 export async function findWithdrawal(

@@ -14,6 +14,7 @@ import { findMint, narrow, type TransactionFilter } from "./transaction-range.ts
 import {
   collect,
   type Found,
+  findDeposit,
   findTransfer,
   findWithdrawal,
   mintTransactions,
@@ -63,6 +64,7 @@ function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
   const { source } = found;
   if (source.type === "withdrawal") return source.record.status;
   if (source.type === "transfer") return statusOfTransfer(ledger, source.list, source.output);
+  if (source.type === "deposit") return "finalized";
   const { mint, journalSequence } = source;
   return failureOf(ledger, mint, journalSequence) === null ? statusOf(ledger, mint) : "failed";
 }
@@ -164,6 +166,20 @@ function view(
       amount: moved.get(source) ?? 0n,
     };
   }
+  if (source.type === "deposit") {
+    const { time, vault } = source;
+    const vaultId = packVaultId(place);
+    return {
+      ...common,
+      type: "deposit",
+      transactionId: `${vaultId}`,
+      vaultId,
+      ...placeOnL1(null),
+      failure: null,
+      timestamps: { finalized: time },
+      amount: vault.amount,
+    };
+  }
   const {
     withdrawalId,
     vaultId,
@@ -219,7 +235,13 @@ export function transactionsOf(context: EngineContext): Transactions {
       const { applicationIndex } = ledger.tenants.application(applicationId);
       const [, id, position] =
         /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
-      if (id === undefined) throw new MintmarkError("transaction_not_found");
+      if (id === undefined) {
+        const ofDeposit = /^[0-9]{1,20}$/.test(transactionId)
+          ? await findDeposit(ledger, applicationIndex, BigInt.asUintN(64, BigInt(transactionId)))
+          : undefined;
+        if (ofDeposit === undefined) throw new MintmarkError("transaction_not_found");
+        return (await views(ledger, applicationIndex, [ofDeposit]))[0] as Transaction;
+      }
       const ofMint = async (at: number) => {
         const mint = await orNull("mint_not_found", () => findMint(ledger, applicationId, id));
         return mint === null ? undefined : mintTransactions(mint)[at];
@@ -281,7 +303,7 @@ export function listWithdrawals(
 }
 
 /**
- * Mints, withdrawals and transfers of an application, one by one, with their statuses.
+ * Mints, withdrawals, transfers and deposits of an application, one by one, with their statuses.
  *
  * @example
  * const { data } = await engine.transactions.list(applicationId, { status: "failed", limit: 20 });

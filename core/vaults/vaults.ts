@@ -125,6 +125,15 @@ export function placeOf(vaultId: VaultId): VaultPlace {
   }
 }
 
+/** The vault with the group's changes. Throws `store_corrupt` when it is missing. */
+export async function latestVault(
+  ledger: Ledger,
+  group: Group,
+  place: VaultPlace,
+): Promise<StoredVault> {
+  return ((await readVaults(ledger, [place], group))[0] as LocatedVault).vault;
+}
+
 export async function readVault(ledger: Ledger, place: VaultPlace): Promise<StoredVault> {
   batchAt(ledger, place);
   return ((await readVaults(ledger, [place]))[0] as LocatedVault).vault;

@@ -5,7 +5,7 @@ import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
-import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { type BatchVaultPlace, packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { BatchEventType } from "../store/event-record.ts";
 import { emptyOf } from "../store/layout.ts";
@@ -114,15 +114,16 @@ export class ReferenceBatches extends Part<{
   }
 
   /** A sealed vault of a batch whose records a later entry changes. */
-  keptVault(place: VaultPlace): StoredVault | undefined {
+  keptVault(place: BatchVaultPlace): StoredVault | undefined {
     return this.#at(place)?.vaults[place.slot];
   }
 
-  assetOf(place: VaultPlace): number {
+  assetOf(place: BatchVaultPlace): number {
     return this.#at(place)?.assets[place.slot] ?? 0;
   }
 
   isVoid(place: VaultPlace): boolean {
+    if (place.mode === "made") return false;
     return this.#at(place)?.voids.some((run) => isIn(run, place.slot)) ?? false;
   }
 

@@ -254,6 +254,13 @@ export class ReferenceTenants extends Part {
     this.#assets.change(assetIndex, { minted: minted + amount });
   }
 
+  /** The asset of a type on a chain; undefined for none that is still visible. */
+  assetOfType(chainId: bigint, type: string): records.AssetRecord | undefined {
+    return [...this.#assets.values()].find(
+      (asset) => !asset.removed && asset.chainId === chainId && asset.assetType === type,
+    );
+  }
+
   /** An ERC-721 token exists: the engine's next id is above it. */
   countId(assetIndex: number, tokenId: bigint): void {
     const next = this.asset(assetIndex)?.nextTokenId ?? null;

@@ -131,7 +131,8 @@ export class ReferenceTransfers extends Part<{
 
   /** A minted vault of a sealed batch. */
   async vaultAt(place: VaultPlace): Promise<StoredVault | undefined> {
-    return this.parts.batches.keptVault(place) ?? (await this.parts.vaultAt(place));
+    const kept = place.mode === "made" ? undefined : this.parts.batches.keptVault(place);
+    return kept ?? (await this.parts.vaultAt(place));
   }
 
   /** Puts lists into a batch. Returns its vaults. */
@@ -399,6 +400,7 @@ export class ReferenceTransfers extends Part<{
 
   /** The transfer that has made a vault. */
   #makerOf({ mode, batchNumber, slot }: VaultPlace) {
+    if (mode === "made") return undefined;
     let next = 0;
     for (const { transfers } of this.ofBatch({ mode, batchNumber }) ?? []) {
       for (const transfer of transfers) {

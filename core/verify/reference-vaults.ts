@@ -255,6 +255,7 @@ export class ReferenceVaults extends Part<{
   };
 
   at({ mode, batchNumber, slot }: VaultPlace): StoredVault | undefined {
+    if (mode === "made") return undefined;
     return this.#growing[mode].get(batchNumber)?.vaults[slot];
   }
 

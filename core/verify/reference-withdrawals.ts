@@ -218,6 +218,11 @@ export class ReferenceWithdrawals extends Part<{
     }
   }
 
+  /** A making is an event without a withdrawal. */
+  seeMaking(chainId: bigint, entry: EntryOf<"vaultsMade">): void {
+    this.#see({ ...entry, chainId }, {});
+  }
+
   activity(vaultId: bigint): records.ActivityRecord {
     return this.#activities.get(vaultId) ?? records.UNTOUCHED;
   }

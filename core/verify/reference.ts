@@ -9,6 +9,7 @@ import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../
 import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
+import { ReferenceDeposits } from "./reference-deposits.ts";
 import type { Commit } from "./reference-derive.ts";
 import { type PowerEntry, ReferencePortals } from "./reference-l1.ts";
 import {
@@ -77,15 +78,16 @@ function partsOf(
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
   const lineOf = (vaultId: bigint) => transfers.lineOf(vaultId);
   const withdrawals = new ReferenceWithdrawals({ out, tenants, whenWithdrawn, lineOf });
+  const deposits = new ReferenceDeposits({ out, tenants, portals, tokens, withdrawals });
   const transfers = new ReferenceTransfers({
     out,
     tenants,
     portals,
     batches,
     withdrawals,
-    vaultAt,
+    vaultAt: async (place) => (place.mode === "made" ? deposits.at(place) : vaultAt(place)),
   });
-  return { tenants, portals, tokens, batches, vaults, withdrawals, transfers };
+  return { tenants, portals, tokens, batches, vaults, withdrawals, deposits, transfers };
 }
 
 /**
@@ -109,12 +111,13 @@ export class Reference {
     this.#sources = sources;
     this.#adoptions = [...sources.foreseen.adoptions];
     this.#parts = partsOf(this.#out, sources, this.#adoptions);
-    const { tenants, portals, batches, withdrawals, transfers } = this.#parts;
+    const { tenants, portals, batches, withdrawals, deposits, transfers } = this.#parts;
     const ofOne = {
       ...tenants.on,
       ...portals.on,
       ...batches.on,
       ...withdrawals.on,
+      ...deposits.on,
       ...transfers.on,
     };
     this.#on = { ...ofOne, ...this.#onSeveral() };
@@ -248,13 +251,15 @@ export class Reference {
       withdrawalRequested: (entry) => {
         const { applicationIndex, sequence, vaultId, withdrawalId } = entry;
         const place = unpackVaultId(vaultId);
-        const assetIndex = this.#parts.batches.assetOf(place);
+        const { batches, deposits } = this.#parts;
+        const isMade = place.mode === "made";
+        const assetIndex = isMade ? (deposits.at(place)?.assetIndex ?? 0) : batches.assetOf(place);
         const request = { applicationIndex, sequence, count: 1 };
         this.#parts.tenants.advance(
           `withdrawal ${withdrawalId}`,
           request,
           [assetIndex],
-          [place.mode],
+          isMade ? [] : [place.mode],
         );
         this.#parts.withdrawals.request(entry, assetIndex);
       },

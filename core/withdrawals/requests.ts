@@ -407,7 +407,7 @@ function acceptWithdrawal(
     applicationIndex,
     sequence,
     [vault.assetIndex],
-    1 << MODES.indexOf(mode),
+    mode === "made" ? 0 : 1 << MODES.indexOf(mode),
   );
   putWithdrawal(ledger, group, record, null, "withdrawal.accepted");
   putActivity(ledger, group, record, reserve(activity, record, recorded.time));

@@ -1,74 +1,251 @@
-import { encodeFunctionData, parseEventLogs } from "viem";
+import { encodeFunctionData, erc20Abi, erc721Abi, type Hex, parseEventLogs } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { readArtifact } from "../../core/l1/artifact.ts";
-import { at, codeOf, expectOneHistory } from "./fixture.ts";
+import { verifyVaultProof } from "../../core/protocol/proof.ts";
+import { restoreStore } from "../../core/verify/verify.ts";
+import { openTest } from "../core/engine/fixture.ts";
+import { NaiveJournal } from "../core/naive/naive-store.ts";
+import { at, codeOf, copyOf, expectOneHistory } from "./fixture.ts";
 import {
   becomeFinal,
   createTransferWorld,
+  friendOf,
   give,
   type TransferWorld,
   whole,
 } from "./transfers-fixture.ts";
 
-describe("vaults that L1 makes, which the engine does not hold", () => {
+const STRANGER: Hex = `0x${"57".repeat(20)}`;
+
+describe("tokens that come back from L1", () => {
   let world: TransferWorld;
   beforeAll(async () => {
     world = await createTransferWorld();
   });
   afterAll(() => world.close());
 
-  /** A call of the first user to a contract of the chain. */
+  /** A call of an account, by default the first user's, to a contract of the chain. */
   const call = async (
     abi: ReturnType<typeof readArtifact>["abi"],
-    address: `0x${string}`,
+    address: Hex,
     functionName: string,
     args: readonly unknown[],
-    from = at(world.users, 0).owner.address,
+    from: Hex = at(world.users, 0).owner.address,
   ) => {
     const { client, rpc } = world.chain;
     const data = encodeFunctionData({ abi, functionName, args });
     await rpc("hardhat_impersonateAccount", [from]);
-    const hash = (await rpc("eth_sendTransaction", [{ from, to: address, data }])) as `0x${string}`;
+    const hash = (await rpc("eth_sendTransaction", [{ from, to: address, data }])) as Hex;
     return client.waitForTransactionReceipt({ hash });
   };
 
-  test("stop nothing, and are refused where they are named", async () => {
-    const { engine, settler, chain, vaults, principal } = world;
-    const owner = at(world.users, 0).owner.address;
-    await world.withdrawAlone(vaults.units, 60n);
-    const { abi } = readArtifact("MintableERC20");
-    const token = at(chain.tokens, 0);
-    if (!token.minterLocked)
-      await call(abi, token.address, "lockMinter", [], chain.by.account.address);
-    const { logs } = await call(abi, token.address, "enter", [owner, 60_000n]);
+  /** Enters a token for an owner. Returns the vault's id. */
+  const enter = async (index: 0 | 1 | 2, args: readonly unknown[], owner: Hex) => {
+    const token = at(world.chain.tokens, index);
+    const { abi } = readArtifact(
+      (["MintableERC20", "MintableERC721", "MintableERC1155"] as const)[index],
+    );
+    if (!token.minterLocked) {
+      await call(abi, token.address, "lockMinter", [], world.chain.by.account.address);
+      Object.assign(token, { minterLocked: true });
+    }
+    const { logs } = await call(abi, token.address, "enter", [owner, ...args]);
     const [made] = parseEventLogs({ abi: stateCommitmentAbi, eventName: "VaultMade", logs });
-    const [event] = parseEventLogs({ abi: stateCommitmentAbi, eventName: "Made", logs });
-    if (made === undefined || event === undefined) throw new Error("the entry made no vault");
-    const { vaultId } = made.args;
-    const { batchRoot, vaultCount, sequence } = event.args;
-    await call(stateCommitmentAbi, chain.settlement.address, "withdraw", [
-      { ...made.args, chainId: BigInt(chain.by.chainId) },
-      { batchRoot, vaultCount, committedAt: 0n, sequence },
-      { siblings: [], assetIndex: 0, assetSiblings: [] },
-      20n,
-      owner,
-    ]);
-    await call(stateCommitmentAbi, chain.settlement.address, "cancel", [
-      owner,
-      `0x${vaultId.toString(16).padStart(64, "0")}`,
-      "0x",
-    ]);
-    await becomeFinal(world);
-    await world.mint("erc1155", "zk-rollup", "8", 7);
-    expect(await settler.round()).toMatchObject({ sealed: 1, committed: 1 });
-    await becomeFinal(world);
-    await expectOneHistory(world);
-    expect((await engine.operator.verify()).problems).toEqual([]);
+    if (made === undefined) throw new Error("the entry made no vault");
+    return made.args.vaultId;
+  };
+
+  /** The world in which the second user signs. */
+  const asFriend = () => ({ ...world, users: [at(world.users, 1)] });
+
+  const balanceOf = async (userIndex: 0 | 1, standard: "erc20" | "erc721") => {
+    const { engine, principal, users } = world;
+    const list = engine.vaults.balances(principal.applicationId, at(users, userIndex).userId);
+    const { data: assets } = await engine.assets.list(principal.applicationId);
+    const asset = assets.find((each) => each.standard === standard);
+    return (await Array.fromAsync(list)).find(({ assetId }) => assetId === asset?.assetId);
+  };
+
+  test("are one number with what was minted, once they are final; then they move on and out", async () => {
+    const { engine, settler, chain, vaults, principal, users } = world;
+    const owner = at(users, 0).owner.address;
+    await world.withdrawAlone(vaults.units, 60n);
+    await settler.round();
+    const events = engine.events.stream(principal.applicationId);
+    const before = (await Array.fromAsync(events)).length;
+    const vaultId = await enter(0, [60_000n], owner);
+    await settler.round();
+    // It is on L1, and not final.
     expect(await codeOf(engine.vaults.get(principal.applicationId, vaultId))).toBe(
       "vault_not_found",
     );
-    expect(await codeOf(engine.proofs.exit(vaultId))).toBe("vault_not_found");
-    expect(await codeOf(give(world, [whole(world, vaultId)]))).toBe("vault_not_found");
+    expect((await balanceOf(0, "erc20"))?.available).toBe(40n);
+    await becomeFinal(world);
+
+    expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({
+      amount: 60n,
+      availableBalance: 60n,
+      status: "finalized",
+      batchId: "made-1",
+      dataAvailabilityMode: "made",
+    });
+    expect(await balanceOf(0, "erc20")).toMatchObject({ amount: 160n, available: 100n });
+    const { data } = await engine.deposits.list(principal.applicationId);
+    expect(data).toMatchObject([
+      { vaultId, userId: at(users, 0).userId, ownerAddress: owner.toLowerCase(), amount: 60n },
+    ]);
+    const told = (await Array.fromAsync(engine.events.stream(principal.applicationId))).slice(
+      before,
+    );
+    expect(told.filter(({ type }) => type === "deposit.credited")).toMatchObject([
+      { data: { vaultId, amount: 60n, userId: at(users, 0).userId, tokenId: null } },
+    ]);
+    expect(await engine.transactions.get(principal.applicationId, `${vaultId}`)).toMatchObject({
+      type: "deposit",
+      vaultId,
+      amount: 60n,
+      status: "finalized",
+    });
+    const proof = await engine.proofs.exit(vaultId);
+    expect(verifyVaultProof(proof.batchRoot, proof)).toBe(true);
+
+    const list = await give(world, [{ vaultId, amount: 25n, to: friendOf(world) }]);
+    await settler.round();
+    await becomeFinal(world);
+    expect((await engine.transfers.get(principal.applicationId, list.transferId)).status).toBe(
+      "finalized",
+    );
+    expect((await balanceOf(1, "erc20"))?.amount).toBe(25n);
+    const [given] = (await engine.transfers.get(principal.applicationId, list.transferId))
+      .transfers;
+    const tip = given?.newVaultId ?? 0n;
+    await asFriend().requestWithdrawal(tip, 25n);
+    expect((await settler.round()).withdrawn).toBe(1);
+    const address = at(chain.tokens, 0).address;
+    const read = { abi: erc20Abi, address, functionName: "balanceOf" } as const;
+    expect(await chain.client.readContract({ ...read, args: [friendOf(world)] })).toBe(25_000n);
+  });
+
+  test("are withdrawn by the engine without a wait, and by the owner alone before they are final", async () => {
+    const { engine, settler, chain, principal, users, vaults } = world;
+    const owner = at(users, 0).owner.address;
+    await world.withdrawAlone(vaults.units, 40n);
+    const mine = await enter(0, [10_000n], owner);
+    const alone = await enter(0, [20_000n], owner);
+    await becomeFinal(world);
+    const { withdrawalId } = await world.requestWithdrawal(mine, 10n);
+    expect((await settler.round()).withdrawn).toBe(1);
+    expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe(
+      "settled",
+    );
+    await world.withdrawAlone(alone, 5n);
+    await settler.round();
+    expect(await engine.vaults.get(principal.applicationId, alone)).toMatchObject({
+      withdrawnBalance: 5n,
+      availableBalance: 15n,
+    });
+    // Another one is entered and withdrawn from before the engine has seen it as final.
+    const quick = await enter(0, [5_000n], owner);
+    const receipt = { vaultId: quick, chainId: BigInt(chain.by.chainId), owner };
+    const [made] = parseEventLogs({
+      abi: stateCommitmentAbi,
+      eventName: "Made",
+      logs: (await chain.client.getLogs({
+        address: chain.settlement.address,
+        fromBlock: 0n,
+      })) as never,
+    }).slice(-1);
+    if (made === undefined) throw new Error("no making");
+    const { batchRoot, vaultCount, sequence } = made.args;
+    const asset = (await engine.assets.list(principal.applicationId)).data[0];
+    await call(stateCommitmentAbi, chain.settlement.address, "withdraw", [
+      { ...receipt, assetType: BigInt(asset?.assetType ?? "0x0"), amount: 5n, blob: "0x" },
+      { batchRoot, vaultCount, committedAt: 0n, sequence },
+      { siblings: [], assetIndex: 0, assetSiblings: [] },
+      2n,
+      owner,
+    ]);
+    await settler.round();
+    await becomeFinal(world);
+    expect(await engine.vaults.get(principal.applicationId, quick)).toMatchObject({
+      amount: 5n,
+      withdrawnBalance: 2n,
+    });
+    await expectOneHistory(world);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("of an address without a user are nobody's until it is one; then they are told", async () => {
+    const { engine, principal, users } = world;
+    const { applicationId } = principal;
+    const before = (await Array.fromAsync(engine.events.stream(applicationId))).length;
+    const dust = await enter(0, [1_000n], STRANGER);
+    await becomeFinal(world);
+    expect((await engine.users.list(applicationId)).data).toHaveLength(users.length);
+    const isDeposit = ({ type }: { readonly type: string }) => type === "deposit.credited";
+    const told = async () =>
+      (await Array.fromAsync(engine.events.stream(applicationId))).slice(before).filter(isDeposit);
+    expect(await told()).toEqual([]);
+    expect(await codeOf(engine.vaults.get(applicationId, dust))).toBe("vault_not_found");
+    // The owner can withdraw all the same: the proof is public.
+    const proof = await engine.proofs.exit(dust);
+    expect(proof).toMatchObject({ vault: { owner: STRANGER, amount: 1n } });
+    expect(verifyVaultProof(proof.batchRoot, proof)).toBe(true);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+
+    const { userId } = await engine.users.create(applicationId, { ownerAddress: STRANGER });
+    await expect.poll(told).toMatchObject([{ data: { vaultId: dust, userId, amount: 1n } }]);
+    expect(await engine.vaults.get(applicationId, dust)).toMatchObject({ userId, amount: 1n });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("and an ERC-721 id that came back cannot be minted, and is found by its id", async () => {
+    const { engine, settler, chain, principal, users, vaults } = world;
+    const owner = at(users, 0).owner.address;
+    await chain.passSeconds(1_000n);
+    await world.withdrawAlone(vaults.token, 1n);
+    await settler.round();
+    const vaultId = await enter(1, [1n], owner);
+    await becomeFinal(world);
+    await expect(world.mint("erc721", "validium", "1")).rejects.toMatchObject({
+      issues: [{ code: "token_already_minted" }],
+    });
+    const { data } = await engine.vaults.list(principal.applicationId, { tokenId: 1n });
+    expect(data.map((vault) => vault.vaultId)).toContain(vaultId);
+    await give(world, [whole(world, vaultId)]);
+    await settler.round();
+    await becomeFinal(world);
+    expect(await balanceOf(1, "erc721")).toMatchObject({ tokenId: 1n, available: 1n });
+    const friend = await Array.fromAsync(engine.vaults.owned(friendOf(world)));
+    const tip = friend.find(({ tokenId }) => tokenId === 1n)?.vaultId ?? 0n;
+    await asFriend().requestWithdrawal(tip, 1n);
+    expect((await settler.round()).withdrawn).toBe(1);
+    const token = at(chain.tokens, 1).address;
+    const read = { abi: erc721Abi, address: token, functionName: "ownerOf", args: [1n] } as const;
+    expect((await chain.client.readContract(read)).toLowerCase()).toBe(friendOf(world));
+  });
+
+  test("are there after a restart and in a store restored from the journal", async () => {
+    const { engine, engineStore, principal } = world;
+    const { applicationId } = principal;
+    const seen = async (opened: typeof engine) => ({
+      deposits: await Array.fromAsync(opened.deposits.list(applicationId)),
+      vaults: await Array.fromAsync(opened.vaults.list(applicationId)),
+    });
+    const before = await seen(engine);
+    const copy = await copyOf(engineStore);
+    const again = await openTest(copy, { settlement: engine.settlement });
+    expect(await seen(again)).toEqual(before);
+    await again.close();
+    const restored = await copyOf(engineStore);
+    await restored.clear();
+    const journal = new NaiveJournal();
+    await engine.operator.backup(journal);
+    await restoreStore(journal, restored);
+    const third = await openTest(restored, { settlement: engine.settlement });
+    expect(await seen(third)).toEqual(before);
+    expect((await third.operator.verify()).problems).toEqual([]);
+    await third.close();
   });
 });

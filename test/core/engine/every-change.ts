@@ -3,12 +3,13 @@ import type { EngineOptions, WaitOptions } from "../../../core/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { isWanted } from "../../../core/webhooks/webhooks.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
-import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
+import { blobOf, fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import {
   committed,
   HOME,
   hear,
   MIRROR,
+  made,
   signed,
   signedList,
   stranger,
@@ -260,6 +261,16 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     } as const;
     const at = { txHash: hashOf(13), blockNumber: 13n, logIndex: 0 };
     return hear(engine, { type: "sessionAuthorized", owner: ownerAddress, ...facts, ...at }, wait);
+  },
+  "operator.recordEvents of a making": async ({ engine, tenant, assets }, wait) => {
+    const { assetType } = await engine.assets.get(tenant.applicationId, assets.erc721);
+    const sword = { assetType, amount: 1n, blob: blobOf("900") } as const;
+    const vaults = [ownerAddress, `0x${"d5".repeat(20)}` as const].map((owner) => ({
+      ...sword,
+      owner,
+    }));
+    const events = [made(1, vaults.slice(0, 1), 14n, 900n), made(2, vaults.slice(1), 15n, 900n)];
+    return engine.operator.recordEvents(HOME, events, 15n, { ...wait, finalized: 15n });
   },
   "operator.forgetIdempotencyKeys": ({ engine, clock }, wait) =>
     engine.operator.forgetIdempotencyKeys(clock.now + 1, wait),

@@ -8,7 +8,8 @@ import type {
   VaultId,
   WaitOptions,
 } from "../../../core/index.ts";
-import type { PortalIdentity } from "../../../core/ports.ts";
+import type { MadeVault, PortalIdentity } from "../../../core/ports.ts";
+import { makingRoot } from "../../../core/protocol/making.ts";
 import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { listOfOne } from "../../one-withdrawal.ts";
 import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf, SETTLEMENT } from "./fixture.ts";
@@ -51,6 +52,19 @@ export function withdrawn(
 ) {
   const place = { txHash: hashOf(Number(blockNumber) * 100 + logIndex), blockNumber, logIndex };
   return { type: "withdrawn", vaultId, quantity, withdrawnTotal, recipient, ...place } as const;
+}
+
+/** The event of vaults that L1 makes by itself. */
+export function made(
+  making: number,
+  vaults: readonly MadeVault[],
+  blockNumber: bigint,
+  entered: bigint | null = null,
+) {
+  const place = { txHash: hashOf(Number(blockNumber)), blockNumber, logIndex: 0 };
+  const batchRoot = makingRoot({ chainId: HOME, making, vaults });
+  const facts = { making: BigInt(making), batchRoot, sequence: 0n, entered, vaults };
+  return { type: "made", ...place, ...facts } as const;
 }
 
 /** L1 tells of one event, and of nothing else up to its block. */

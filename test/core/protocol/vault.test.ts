@@ -8,6 +8,7 @@ import {
   isVaultId,
   packMadeVaultId,
   packVaultId,
+  unpackBatchVaultId,
   unpackMadeVaultId,
   unpackVaultId,
 } from "../../../core/protocol/vault.ts";
@@ -83,7 +84,10 @@ describe("vault ids", () => {
           expect(vaultId).toBe((1n << 62n) | (making << 20n) | BigInt(slot));
           expect(unpackMadeVaultId(vaultId)).toEqual({ making, slot });
           expect([isMadeVaultId(vaultId), isVaultId(vaultId)]).toEqual([true, true]);
-          expect(() => unpackVaultId(vaultId)).toThrow(invalid);
+          const place = { mode: "made", batchNumber: Number(making), slot } as const;
+          expect(unpackVaultId(vaultId)).toEqual(place);
+          expect(packVaultId(place)).toBe(vaultId);
+          expect(() => unpackBatchVaultId(vaultId)).toThrow(invalid);
         },
       ),
     );

@@ -1,0 +1,57 @@
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { batchIdOf } from "../model.ts";
+import type { BatchHeader } from "../ports.ts";
+import { proveMadeVault } from "../protocol/making.ts";
+import type { BatchVaultProof } from "../protocol/proof.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type MakingRecord, makingRecord } from "../store/records.ts";
+import { keyOf } from "../store/store-keys.ts";
+import { fastTokenIdOf } from "../store/token-id.ts";
+import type { StoredVault } from "../store/vault-columns.ts";
+
+/** A final making. Throws `store_corrupt` when it is missing. */
+export async function readMaking(ledger: Ledger, making: number): Promise<MakingRecord> {
+  const name = batchIdOf("made", making);
+  const stored = await ledger.store.get(keyOf.making(making));
+  if (stored === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
+  return decodeRecord(makingRecord, stored, name);
+}
+
+/** L1's header of a making. */
+export function headerOfMaking({ batchRoot, vaults, l1Sequence }: MakingRecord): BatchHeader {
+  return { batchRoot, vaultCount: vaults.length, committedAt: 0n, sequence: l1Sequence };
+}
+
+/** The proof of a made vault, whoever's it is. */
+export async function madeProof(ledger: Ledger, place: VaultPlace): Promise<BatchVaultProof> {
+  const { vaults, l1Sequence: sequence } = await readMaking(ledger, place.batchNumber);
+  const { chainId } = ledger.services.settlement;
+  return proveMadeVault({ chainId, making: place.batchNumber, vaults, sequence }, place.slot);
+}
+
+/** Why a vault never counts again. */
+export function cameBack(making: number): string {
+  return `the token came back from L1, and counts as the vault of ${batchIdOf("made", making)} alone`;
+}
+
+/**
+ * The entry that ended the lineage of an ERC-721 vault, by its making; null while the vault counts.
+ *
+ * @param origin - the place of the vault where its chain of transfers begins
+ */
+export async function lineageEnd(
+  ledger: Ledger,
+  origin: VaultPlace,
+  { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">,
+): Promise<number | null> {
+  if (ledger.tenants.standards[assetIndex] !== "erc721" || blob === "0x") return null;
+  const { standard, blobScheme, assetType } = ledger.tenants.assetAt(assetIndex);
+  const tokenId = fastTokenIdOf(standard, blobScheme, blob);
+  if (tokenId === null) return null;
+  const stored = await ledger.store.get(keyOf.entry(assetType, tokenId));
+  if (stored === undefined) return null;
+  const latest = stored.readUInt32BE();
+  return origin.mode === "made" && origin.batchNumber >= latest ? null : latest;
+}
