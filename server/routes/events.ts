@@ -43,6 +43,15 @@ const redeemed = z.strictObject({
   vaultId: s.outDecimal,
   amount: s.outDecimal.describe("Units; 0: all that was left of the vault."),
 });
+const deposit = z.strictObject({
+  userId: s.outUuid,
+  vaultId: s.outDecimal,
+  assetId: s.outUuid,
+  tokenId: s.outDecimal.nullable(),
+  amount: s.outDecimal,
+  l1TxHash: s.outHash,
+  l1BlockNumber: s.outDecimal,
+});
 const asset = z.strictObject({ assetId: s.outUuid });
 
 const DATA = {
@@ -73,6 +82,7 @@ const DATA = {
   }),
   "transfer.redeemed": redeemed,
   "transfer.failed": z.strictObject({ transferId: s.outUuid, failure: z.string() }),
+  "deposit.credited": deposit,
   "webhook.disabled": z.strictObject({ webhookId: s.outUuid, failure: z.string() }),
 } as const satisfies Record<keyof EventData, z.ZodType>;
 

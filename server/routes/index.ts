@@ -3,6 +3,7 @@ import { assetEndpoints } from "./assets.ts";
 import { batchEndpoints, stateEndpoints } from "./batches.ts";
 import { claimEndpoints } from "./claims.ts";
 import { consoleEndpoints } from "./console.ts";
+import { depositEndpoints } from "./deposits.ts";
 import { dropEndpoints } from "./drops.ts";
 import { eventEndpoints } from "./events.ts";
 import { metadataEndpoints } from "./metadata.ts";
@@ -29,6 +30,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...userEndpoints,
   ...vaultEndpoints,
   ...withdrawalEndpoints,
+  ...depositEndpoints,
   ...transferEndpoints,
   ...sessionKeyEndpoints,
   ...eventEndpoints,

@@ -3,7 +3,7 @@ import { STATUSES } from "../../core/index.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 
-const type = z.enum(["mint", "withdrawal", "transfer"]);
+const type = z.enum(["mint", "withdrawal", "transfer", "deposit"]);
 
 export const transaction = s.responseComponent("Transaction", {
   transactionId: z.string(),
@@ -21,7 +21,7 @@ export const transaction = s.responseComponent("Transaction", {
   amount: s.outDecimal.describe(
     "Units. Of a transfer of all that is left: 0 until its batch is sealed.",
   ),
-  dataAvailabilityMode: s.mode,
+  dataAvailabilityMode: s.series,
   batchId: z.string(),
   l1TxHash: s.outHash.nullable(),
   l1BlockNumber: s.outDecimal.nullable(),
@@ -48,7 +48,7 @@ export const transactionQuery = z.strictObject({
 
 export const transactionEndpoints: readonly Endpoint[] = [
   endpoint("Transactions", "read", "GET /api/v1/transactions", "listTransactions", {
-    summary: "Mints, withdrawals and transfers of the application, newest first",
+    summary: "Mints, withdrawals, transfers and deposits of the application, newest first",
     description: "A page can be shorter than `limit` even if there is a next one.",
     ...paged("TransactionPage", transaction),
     query: transactionQuery,

@@ -15,7 +15,7 @@ export const vault = s.responseComponent("Vault", {
   ...s.outUnits,
   mintingBlob: s.outHex,
   tokenId: s.outDecimal.nullable().describe("null for ERC-20."),
-  dataAvailabilityMode: s.mode,
+  dataAvailabilityMode: s.series,
   amount: s.outDecimal,
   availableBalance: s.outDecimal,
   withdrawnBalance: s.outDecimal,

@@ -85,6 +85,7 @@ export const TAGS = {
   Claims: "Links that their holders exchange for a token, once.",
   Users: "The application's users and the L1 addresses that own their tokens.",
   Vaults: "What was minted, and the proofs of it.",
+  Deposits: "What came back from L1 to users.",
   Withdrawals: "Bring vaults to L1 with their owner's signature.",
   Transfers:
     "Give vaults away or redeem them with their owner's signature, before a withdrawal and without gas.",

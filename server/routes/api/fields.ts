@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { type Hex, MAX_AMOUNT, MAX_REFERENCE, MODES, STANDARDS } from "../../../core/index.ts";
+import {
+  type Hex,
+  MAX_AMOUNT,
+  MAX_REFERENCE,
+  MODES,
+  SERIES,
+  STANDARDS,
+} from "../../../core/index.ts";
 import {
   CHECKSUM_WRONG,
   checksumHolds,
@@ -126,6 +133,9 @@ export function spelling<const V extends string>(values: readonly V[]) {
 
 export const askedMode = spelling(MODES);
 export const mode = z.enum(MODES, `Give one of ${MODES.join(", ")}.`);
+export const series = z
+  .enum(SERIES)
+  .describe("`made` for a vault that L1 made by itself, when a token came back.");
 export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`);
 
 /** An RFC 3339 time with zone; converted to milliseconds since 1970. */
