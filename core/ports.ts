@@ -381,6 +381,8 @@ export interface L1Reader {
    * transfers.
    */
   isTransferable(asset: AssetId, at?: bigint): Promise<boolean>;
+  /** Whether no minted vault of an asset counts, as of a block; false without makings. */
+  isMadeOnly(asset: AssetId, at?: bigint): Promise<boolean>;
   /** Reads the token's contract. */
   token(contract: Address, standard: Standard): Promise<L1Token>;
   /** Most base units of an ERC-20 that can ever exist; null when the token states no bound. */

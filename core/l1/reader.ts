@@ -274,6 +274,12 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     return orIfSilent(this.view(doing, "isTransferable", args, at), false);
   }
 
+  isMadeOnly({ chainId, assetType }: ports.AssetId, at?: bigint): Promise<boolean> {
+    const args = [chainId, BigInt(assetType)] as const;
+    const asked = this.view(`asking whether ${assetType} is made only`, "isMadeOnly", args, at);
+    return orIfSilent(asked, false);
+  }
+
   /**
    * The session of an owner with a key, of zeros when there is none; null of a contract without
    * transfers.

@@ -45,8 +45,8 @@ export type TokenChain = Pick<
   | "supplyCap"
   | "withdrawn"
 > &
-  /** Mirrors have no transfers. */
-  Partial<Pick<L1Reader, "isTransferable">> &
+  /** Mirrors have neither transfers nor makings. */
+  Partial<Pick<L1Reader, "isTransferable" | "isMadeOnly">> &
   L1Tokens;
 
 interface Placed extends VaultEntry {
@@ -404,6 +404,9 @@ export class Preflight {
       return `${payer} has no final registration of it; anyone may register it`;
     if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme)
       return `${payer} reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
+    const isHome = this.#chain.settlement.chainId === this.#engine.settlement.chainId;
+    if (isHome && (await this.#chain.isMadeOnly?.(asset, newest)))
+      return `${payer} pays only what came in by the token's own entries`;
     const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
     const mint = this.#refused.get(assetId) ?? unit;
     if (mint === undefined) return null;

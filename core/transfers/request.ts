@@ -31,6 +31,7 @@ import { requireKey } from "../tenants/api-keys.ts";
 import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { requireAddress } from "../validate.ts";
 import { putActivity } from "../vaults/activity.ts";
+import { lineageFaults } from "../vaults/makings.ts";
 import { faultOf, requireDeadline, type VaultCaller } from "../vaults/signed-requests.ts";
 import * as lists from "../vaults/transfer-lists.ts";
 import { decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
@@ -352,6 +353,11 @@ async function askedVaults(
       "transfers",
       "must have one owner and one application; sign a list for each",
     );
+  const faults = await lineageFaults(ledger, transfers, vaults);
+  const ended = faults.flatMap((fault, i) =>
+    fault ? [issueAt(i, fault.code, fault.message)] : [],
+  );
+  if (ended.length > 0) throw refusal(ended);
   const places = transfers.map(({ vaultId }) => placeOf(vaultId));
   const makers = await lists.makersOf(ledger, places);
   return vaults.map((vault, i) => {

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { batchIdOf } from "../model.ts";
+import { batchIdOf, type VaultId } from "../model.ts";
 import type { BatchHeader } from "../ports.ts";
 import { proveMadeVault } from "../protocol/making.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
@@ -10,6 +10,8 @@ import { type MakingRecord, makingRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
+import { originOf } from "./stored-lists.ts";
+import { placeOf } from "./vaults.ts";
 
 /** A final making. Throws `store_corrupt` when it is missing. */
 export async function readMaking(ledger: Ledger, making: number): Promise<MakingRecord> {
@@ -34,6 +36,24 @@ export async function madeProof(ledger: Ledger, place: VaultPlace): Promise<Batc
 /** Why a vault never counts again. */
 export function cameBack(making: number): string {
   return `the token came back from L1, and counts as the vault of ${batchIdOf("made", making)} alone`;
+}
+
+/**
+ * Why vaults never count on L1 again, in order: an entry of the same ERC-721 id came after their
+ * mint. Null for the others.
+ */
+export async function lineageFaults(
+  ledger: Ledger,
+  asked: readonly { readonly vaultId: VaultId }[],
+  vaults: readonly (StoredVault | null)[],
+): Promise<(MintmarkError | null)[]> {
+  const faultOf = async (vaultId: VaultId, vault: StoredVault | null) => {
+    if (vault === null || ledger.makings.count("durable") === 0) return null;
+    const end = await lineageEnd(ledger, await originOf(ledger, placeOf(vaultId)), vault);
+    if (end === null) return null;
+    return new MintmarkError("vault_void", `The vault is void: ${cameBack(end)}.`);
+  };
+  return Promise.all(asked.map(({ vaultId }, i) => faultOf(vaultId, vaults[i] ?? null)));
 }
 
 /**

@@ -28,6 +28,7 @@ import {
   reserve,
   withdrawalView,
 } from "../vaults/activity.ts";
+import { lineageFaults } from "../vaults/makings.ts";
 import {
   faultOf,
   requireDeadline,
@@ -95,6 +96,7 @@ export async function requestWithdrawals(
     : await signedForm(ledger.services, signed, signal);
   const hasRefused = earlier !== undefined && (await isRefused(ledger, earlier.vaults));
   const dead = await signatureRefused(ledger, listed);
+  const ended = await lineageFaults(ledger, listed, found);
   const ids = [digest, ...listed.map(({ vaultId }) => cancellationId(vaultId))];
   const cancellations = ids.map((id) => keyOf.cancellation(chainId, owner, id));
   const outcomes = await writer.run<Outcome[]>(
@@ -132,6 +134,7 @@ export async function requestWithdrawals(
           const activity = decodeActivity(group.resolve(keyOf.activity(each.vaultId), others[i]));
           const replaced = replaceable.filter(({ vaultId }) => vaultId === each.vaultId);
           const ownFault = faultOf(() => {
+            if (ended[i]) throw ended[i];
             if (isCancelled[1 + i]) throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
             requireAcceptable(
               ledger,

@@ -14,6 +14,7 @@ import { keyOf } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
 import { withdrawalView } from "../vaults/activity.ts";
+import { lineageFaults } from "../vaults/makings.ts";
 import {
   faultOf,
   requireDeadline,
@@ -68,12 +69,14 @@ async function prepareWithdrawals(
     ),
   ]);
   const dead = await requests.signatureRefused(ledger, asked);
+  const ended = await lineageFaults(ledger, asked, found);
   const vaults: ListedVault[] = [];
   const refused: { vaultId: VaultId; error: MintmarkError }[] = [];
   for (const [i, { vaultId, quantity }] of asked.entries()) {
     const error = faultOf(() => {
       const vault = found[i];
       if (!vault) throw new MintmarkError("vault_not_found");
+      if (ended[i]) throw ended[i];
       const activity = decodeActivity(activities[i]);
       const left = vault.amount - activity.withdrawn;
       if (left === 0n)

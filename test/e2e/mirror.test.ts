@@ -5,7 +5,7 @@ import { deriveBatch } from "../../core/archive/derive.ts";
 import type { Standard, Uuid, VaultId } from "../../core/index.ts";
 import { readMirror } from "../../core/l1/index.ts";
 import { encodeBatchData } from "../../core/protocol/batch-data.ts";
-import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
+import { packVaultId, unpackBatchVaultId } from "../../core/protocol/vault.ts";
 import { readExitKit } from "../../scripts/commands/exit.ts";
 import { type Deployment, readRecord, recordPath } from "../../scripts/deploy/record.ts";
 import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
@@ -93,7 +93,7 @@ describe("tokens of another chain, by commands alone", () => {
     await killed[Symbol.asyncDispose]();
     const relay = startRelay();
     for (const vaultId of Object.values(vaults)) {
-      const { mode, batchNumber } = unpackVaultId(vaultId);
+      const { mode, batchNumber } = unpackBatchVaultId(vaultId);
       await expect
         .poll(async () => (await reader()).isImported(mode, batchNumber), { interval: 250 })
         .toBe(true);

@@ -13,7 +13,7 @@ import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
-import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
+import { packVaultId, unpackBatchVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText } from "../../scripts/commands/exit.ts";
 import { chainOf, openArchive } from "../archive/fixture.ts";
 import { listOfOne, withdrawOne } from "../one-withdrawal.ts";
@@ -102,7 +102,7 @@ describe("the exit of a transferred vault", () => {
       [lucky, address(1), 1n, 1],
     ]);
     const kinds = [gem ?? 0n, token, units].map(async (id) => {
-      const { mode, batchNumber } = unpackVaultId(id);
+      const { mode, batchNumber } = unpackBatchVaultId(id);
       return (await world.engine.batches.get(mode, batchNumber)).kind;
     });
     expect(await Promise.all(kinds)).toEqual(["blobs", "calldata", "validium"]);

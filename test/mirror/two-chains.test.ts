@@ -7,7 +7,7 @@ import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
 import { mirroredStateTypedData, withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
-import { unpackVaultId } from "../../core/protocol/vault.ts";
+import { unpackBatchVaultId } from "../../core/protocol/vault.ts";
 import { deployMirror, verifyMirror } from "../../scripts/deploy/mirror.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
 import { listOfOne } from "../one-withdrawal.ts";
@@ -36,7 +36,7 @@ const relay = () =>
 
 /** The owner's call of the mirror, after its batch is made known there. */
 async function callOf(vaultId: VaultId, quantity = 1n): Promise<WithdrawalCall> {
-  const { mode, batchNumber } = unpackVaultId(vaultId);
+  const { mode, batchNumber } = unpackBatchVaultId(vaultId);
   const { vault, siblings, assetPath } = await world.near.engine.proofs.vault(vaultId);
   const header = await importBatch(world, mode, batchNumber);
   return {
@@ -241,7 +241,7 @@ describe("a mirror on another chain", () => {
     // A mirror that the token has not made its minter pays nothing, whatever it has been told.
     const other = await world.far.mirrorBy(OPERATOR, second.address);
     await advanceMirror({ source: world.source, mirror: other, committee: committee() });
-    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const { mode, batchNumber } = unpackBatchVaultId(vaultId);
     const header = await importBatch({ source: world.source, mirror: other }, mode, batchNumber);
     const there = await sign({ ...here, contract: second.address });
     expect(await other.checkWithdrawal({ ...there, header })).toContain("AssetNotRegistered");

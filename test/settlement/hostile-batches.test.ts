@@ -124,7 +124,9 @@ async function isPaidByL1(
   const header = await archive.commit(mode, batchNumber);
   if (header === null) throw new Error("L1 has no such batch");
   try {
-    const proof = await chainProof(vaultId, kzg, async () => ({ commit: header, batch: derived }));
+    const noMade = () => Promise.reject(new Error("no vault of a batch is made"));
+    const read = async () => ({ commit: header, batch: derived });
+    const proof = await chainProof(vaultId, kzg, noMade, read);
     const { owner, amount } = proof.vault;
     if (owner === NOBODY) return false;
     await world.chain.client.simulateContract({

@@ -180,7 +180,8 @@ class World {
           const batchNumber = Number(batchId.slice(dataAvailabilityMode.length + 1));
           const firstSlot = Number(vaultId & 0xf_ffffn);
           const slots = [{ firstSlot, count: 1, failure: "refused" }];
-          const voided = engine.operator.voidSlots(dataAvailabilityMode, batchNumber, slots);
+          const mode = dataAvailabilityMode === "zk-rollup" ? "zk-rollup" : "validium";
+          const voided = engine.operator.voidSlots(mode, batchNumber, slots);
           await voided.catch((error) => expect(error.code).toBe("batch_committed"));
         });
       case "commit":

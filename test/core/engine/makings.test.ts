@@ -12,7 +12,8 @@ import {
   requestOf,
   SETTLEMENT,
 } from "./fixture.ts";
-import { HOME, made, ownerAddress, stranger, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, made, ownerAddress, signedList, stranger, withdrawn } from "./l1-fixture.ts";
+import { signedTransfers } from "./transfers-fixture.ts";
 
 const started = async (options: Partial<EngineOptions> = {}) => {
   const it = await fixture(options);
@@ -155,4 +156,36 @@ test("an id that came back is refused, and an accepted mint of it is found befor
   expect(await engine.operator.enteredSlots("validium", 0)).toEqual([]);
   await expect(mint("5")).rejects.toMatchObject({ code: "token_already_minted" });
   expect((await engine.operator.verify()).problems).toEqual([]);
+});
+
+test("a vault whose token came back since is neither withdrawn nor given away", async () => {
+  const it = await started();
+  const { engine, tell, tenant, assets, swords } = it;
+  const { vaults } = await engine.mint(
+    tenant.principal,
+    requestOf(tenant.users[0], mintOf(assets.erc721, "5")),
+  );
+  const vaultId = vaults[0]?.vaultId ?? 9n;
+  await engine.operator.seal("validium");
+  await engine.operator.recordRegistered(assets.erc721, { transferable: true });
+  const sealed = await committed(engine, "validium", 0, 4n);
+  await tell([sealed], 4n);
+  await engine.operator.recordFinalized(HOME, 4n);
+  const sword = { owner: ownerAddress, assetType: swords, amount: 1n, blob: blobOf("5") } as const;
+  const entry = { ...made(1, [sword], 5n, 5n), sequence: 1n };
+  await tell([entry], 5n, { fromBlock: 5n, finalized: 5n });
+  // L1 took the batch, so its slot is not void; the vault is, because another one has its token.
+  const withdrawal = engine.withdrawals.request(tenant.principal, await signedList(it, [vaultId]));
+  await expect(withdrawal).rejects.toMatchObject({ code: "vault_void" });
+  await expect(
+    engine.withdrawals.prepare(tenant.principal, { vaults: [{ vaultId }] }),
+  ).rejects.toMatchObject({ code: "vault_void" });
+  const given = await signedTransfers(it, [{ vaultId, amount: 0n, to: stranger }]);
+  await expect(engine.transfers.request(tenant.principal, given)).rejects.toMatchObject({
+    code: "vault_void",
+  });
+  const newest = await signedList(it, [idOf(1)]);
+  expect(await engine.withdrawals.request(tenant.principal, newest)).toMatchObject([
+    { error: null },
+  ]);
 });
