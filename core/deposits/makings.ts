@@ -1,7 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
-import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
+import { enablementId } from "../ledger/tenant-tables.ts";
 import { type Address, batchIdOf, type Mode } from "../model.ts";
 import type { L1Event } from "../ports.ts";
 import { makingRoot } from "../protocol/making.ts";
@@ -57,7 +58,12 @@ export async function applyMade(ledger: Ledger, group: Group, event: MadeEvent):
   const txHash = requireHash("txHash", event.txHash);
   const batchRoot = requireHash("batchRoot", event.batchRoot);
   const record = { batchRoot, l1Sequence, txHash, blockNumber, entered, vaults };
-  const { time } = ledger.journal.record(group, { kind: "vaultsMade", making, ...record, logIndex });
+  const { time } = ledger.journal.record(group, {
+    kind: "vaultsMade",
+    making,
+    ...record,
+    logIndex,
+  });
   const { chainId } = ledger.services.settlement;
   group.stage(keyOf.making(making), encodeRecord(records.makingRecord, record));
   const seen = encodeRecord(records.l1EventRecord, records.NO_EVENT);
@@ -100,7 +106,10 @@ function putEntry(
   const asset = assetOf(ledger, vault);
   if (asset === null) return;
   const { assetIndex, nextTokenId } = asset;
-  ledger.minting.tokens.insert(ledger.minting.hasher.ofId(assetIndex, tokenId), ledger.batches.refs.refOfMade(making));
+  ledger.minting.tokens.insert(
+    ledger.minting.hasher.ofId(assetIndex, tokenId),
+    ledger.batches.refs.refOfMade(making),
+  );
   if (nextTokenId !== null && tokenId >= nextTokenId)
     ledger.tenants.putAsset(group, { ...asset, nextTokenId: tokenId + 1n });
 }
@@ -120,7 +129,9 @@ export async function enteredSlots(
   if (stored === undefined) throw new MintmarkError("batch_not_found");
   const { hashes, slots } = decodeBatchTokens(stored, name);
   const suspects = [...slots].filter((_, i) =>
-    ledger.minting.tokens.candidates(hashes[i] as number)?.some((ref) => ledger.batches.refs.isMade(ref)),
+    ledger.minting.tokens
+      .candidates(hashes[i] as number)
+      ?.some((ref) => ledger.batches.refs.isMade(ref)),
   );
   suspects.sort((a, b) => a - b);
   const located = await readVaults(
@@ -184,7 +195,9 @@ async function holderOf(
 function isUsedBy(ledger: Ledger, asset: records.AssetRecord, application: number): boolean {
   if (!isVisible(asset, application)) return false;
   if (asset.applicationIndex === application) return true;
-  return ledger.tenants.enablements.latest.get(enablementId(application, asset.assetIndex)) ?? false;
+  return (
+    ledger.tenants.enablements.latest.get(enablementId(application, asset.assetIndex)) ?? false
+  );
 }
 
 interface Deposited {

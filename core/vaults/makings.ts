@@ -10,7 +10,7 @@ import { type MakingRecord, makingRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
-import { originOf } from "./stored-lists.ts";
+import { originOf } from "./transfer-lists.ts";
 import { placeOf } from "./vaults.ts";
 
 /** A final making. Throws `store_corrupt` when it is missing. */
@@ -48,7 +48,7 @@ export async function lineageFaults(
   vaults: readonly (StoredVault | null)[],
 ): Promise<(MintmarkError | null)[]> {
   const faultOf = async (vaultId: VaultId, vault: StoredVault | null) => {
-    if (vault === null || ledger.makings.count("durable") === 0) return null;
+    if (vault === null || ledger.batches.makings.count("durable") === 0) return null;
     const end = await lineageEnd(ledger, await originOf(ledger, placeOf(vaultId)), vault);
     if (end === null) return null;
     return new MintmarkError("vault_void", `The vault is void: ${cameBack(end)}.`);

@@ -12,7 +12,15 @@ import {
   requestOf,
   SETTLEMENT,
 } from "./fixture.ts";
-import { committed, HOME, made, ownerAddress, signedList, stranger, withdrawn } from "./l1-fixture.ts";
+import {
+  committed,
+  HOME,
+  made,
+  ownerAddress,
+  signedList,
+  stranger,
+  withdrawn,
+} from "./l1-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
 const started = async (options: Partial<EngineOptions> = {}) => {
