@@ -219,7 +219,7 @@ async function addDeposit(
 ): Promise<Made[]> {
   if (ledger.tenants.standards[assetIndex] === "erc721") return [];
   const place = { mode: "made", batchNumber: making, slot } as const;
-  const { vault } = (await readVaults(ledger, [place]))[0] as LocatedVault;
+  const { vault } = (await readVaults(ledger, [place]))[0]!;
   const sum = sums.ofMint(assetIndex, vault.blob, sequence);
   sum.amount += vault.amount;
   return [{ place, sum }];

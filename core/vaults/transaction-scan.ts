@@ -167,7 +167,7 @@ async function depositIn(
 ): Promise<Found> {
   const { making, slot, sequence, userIndex, assetIndex } = entry;
   const place = { mode: "made", batchNumber: making, slot } as const;
-  const { vault } = (await readVaults(ledger, [place]))[0] as LocatedVault;
+  const { vault } = (await readVaults(ledger, [place]))[0]!;
   const source = { type: "deposit", time, vault } as const;
   return { sequence, userIndex, place, made: place, assetIndex, blob: vault.blob, source };
 }

@@ -6,7 +6,7 @@ import { deriveBatch } from "../../core/archive/derive.ts";
 import type { Mode, Uuid } from "../../core/index.ts";
 import { readMirror } from "../../core/l1/index.ts";
 import { encodeBatchData } from "../../core/protocol/batch-data.ts";
-import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
+import { packVaultId, unpackBatchVaultId } from "../../core/protocol/vault.ts";
 import { readExitKit } from "../../scripts/commands/exit.ts";
 import { readRecord, recordPath } from "../../scripts/deploy/record.ts";
 import { ADMIN, COMMITTEE, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
@@ -155,7 +155,7 @@ describe("server, member, watcher, relay and rebuild behind one node", () => {
     for (const vaultId of vaults) {
       await expect.poll(() => statusOf(vaultId), LONG).toMatch(/settled|finalized/);
       await world.client.request({ method: "evm_mine" } as never);
-      const { mode, batchNumber } = unpackVaultId(vaultId);
+      const { mode, batchNumber } = unpackBatchVaultId(vaultId);
       const reader = await readMirror({ rpc: mirror.rpc, contract: mirror.address });
       await expect.poll(() => reader.isImported(mode, batchNumber), LONG).toBe(true);
     }
