@@ -41,41 +41,65 @@ export type Answers = z.output<typeof answers>;
 /** The form in which the file and the record have the answers. */
 export type GivenAnswers = z.input<typeof answers>;
 
-/** Asks on the terminal what is not obvious. An empty line takes the default. */
-export function askTerms(): Promise<GivenAnswers> {
+const none = z.literal("none").transform(() => undefined);
+const yesOrNo = z
+  .stringFormat("yes or no", /^(y|yes|n|no)$/i)
+  .transform((text) => /^y/i.test(text));
+
+/**
+ * Asks on the terminal what is not obvious. An empty line takes the default; a wrong answer is asked
+ * for again.
+ */
+export function askTerms(signal: AbortSignal): Promise<GivenAnswers> {
   return onTerminal(async (terminal) => {
-    const ask = async (question: string, fallback: string) =>
-      (await terminal.question(`${question} [${fallback}] `)).trim() || fallback;
-    const members = Number(await ask("How many committee members run from this folder?", "3"));
+    const ask = async <T>(question: string, fallback: string, answer: z.ZodType<T>): Promise<T> => {
+      const text = (await terminal.question(`${question} [${fallback}] `, { signal })).trim();
+      const { success, data, error } = answer.safeParse(text || fallback);
+      if (success) return data;
+      process.stderr.write(`${error.issues.map(({ message }) => message).join("; ")}\n`);
+      return ask(question, fallback, answer);
+    };
+    const count = z.coerce.number().pipe(answers.shape.members.unwrap());
+    const members = await ask("How many committee members run from this folder?", "3", count);
     const multisig = await ask(
       "Which multisig administers the contracts? (an address, or none)",
       "none",
+      none.or(address("an address, or none")),
     );
-    const standard = await ask("Which token to deploy? (erc20, erc721, erc1155 or none)", "erc721");
-    const token = async () => ({
-      standard,
-      name: await ask("Its name?", "Swords"),
-      symbol: await ask("Its symbol?", "SWRD"),
-    });
-    const tokens = standard === "none" ? {} : { tokens: [await token()] };
-    return { members, ...(multisig !== "none" && { multisig }), ...tokens } as GivenAnswers;
+    const standard = await ask(
+      "Which token to deploy? (erc20, erc721, erc1155 or none)",
+      "erc721",
+      none.or(tokenSetting.shape.standard),
+    );
+    if (standard === undefined) return { members, multisig };
+    const name = await ask("Its name?", "Swords", tokenSetting.shape.name);
+    const symbol = await ask("Its symbol?", "SWRD", tokenSetting.shape.symbol);
+    const transferable = await ask(
+      "May owners transfer it before a withdrawal? It stays so for ever.",
+      "yes",
+      yesOrNo,
+    );
+    return { members, multisig, tokens: [{ standard, name, symbol, transferable }] };
   });
 }
 
 /** Asks before money is spent. */
-export async function confirm(question: string): Promise<boolean> {
+export async function confirm(question: string, signal: AbortSignal): Promise<boolean> {
   if (!process.stdin.isTTY)
     throw new UsageError("nobody can answer here: give --yes to spend without a question");
   return onTerminal(async (terminal) =>
-    /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim()),
+    /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `, { signal })).trim()),
   );
 }
 
 async function onTerminal<T>(ask: (terminal: Interface) => Promise<T>): Promise<T> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // The terminal takes Ctrl-C from the process, and an input that ends would leave a question open.
+  const interrupt = () => void process.emit("SIGINT");
+  terminal.on("SIGINT", interrupt).once("close", interrupt);
   try {
     return await ask(terminal);
   } finally {
-    terminal.close();
+    terminal.off("close", interrupt).close();
   }
 }

@@ -15,6 +15,9 @@ import { seedStore } from "./seed.ts";
 import { type Published, publishSources } from "./sourcify.ts";
 import { answers as answersSchema, type GivenAnswers } from "./terms.ts";
 
+const NEVER =
+  'can never be transferred before its withdrawal: give `"transferable": true` if it shall be';
+
 export type UpResult = Awaited<ReturnType<typeof up>>;
 
 /**
@@ -49,6 +52,8 @@ export async function up(options: UpOptions) {
   record.answers = answers;
   await writeUp(folder, record);
   const isSettled = "deployed" in record.done;
+  for (const token of isSettled ? [] : terms.tokens)
+    if (token.transferable !== true) say(`token       ${token.symbol} ${NEVER}`);
   const settled = isSettled ? (record.seeded?.assets.length ?? 0) : null;
   const isMore =
     isSettled && (record.begun !== null || plan.tokens.length > (deployed?.tokens.length ?? 0));

@@ -269,7 +269,7 @@ export const upSettings = z.object({
   MINTMARK_ANSWERS: jsonFile
     .optional()
     .describe(
-      "JSON file of the terms; docs/guides/network.md has its form. Read by the first run only.",
+      "JSON file of the terms; docs/guides/network.md has its form. Later runs take new tokens from it.",
     ),
   MINTMARK_SOURCIFY: url("the address of a Sourcify server")
     .default("https://sourcify.dev/server")

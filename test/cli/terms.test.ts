@@ -1,0 +1,39 @@
+import { PassThrough } from "node:stream";
+import { afterEach, expect, test, vi } from "vitest";
+import { answers, askTerms } from "../../scripts/up/terms.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+/** Types a line after each question, and answers what the terminal has shown. */
+function typing(...lines: readonly string[]): { readonly shown: readonly string[] } {
+  const stdin = new PassThrough();
+  vi.spyOn(process, "stdin", "get").mockReturnValue(stdin as never);
+  const shown: string[] = [];
+  const left = [...lines];
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    shown.push(String(text));
+    if (String(text).endsWith("] "))
+      setImmediate(() => (left.length > 0 ? stdin.write(`${left.shift()}\n`) : stdin.end()));
+    return true;
+  });
+  return { shown };
+}
+
+test("asks whether the token is transferable, and asks again for a wrong answer", async () => {
+  const { shown } = typing("many", "2", "", "erc9", "erc721", "", "", "perhaps", "");
+  const given = await askTerms(new AbortController().signal);
+  const token = { standard: "erc721", name: "Swords", symbol: "SWRD", transferable: true };
+  expect(given).toEqual({ members: 2, multisig: undefined, tokens: [token] });
+  expect(answers.parse(given)).toMatchObject({ members: 2, tokens: [token] });
+  expect(shown.join("")).toMatch(/May owners transfer it .+ for ever\. \[yes\]/);
+});
+
+test("an input that ends is an interruption, and no open question", async () => {
+  const stopping = new AbortController();
+  const interrupted = () => stopping.abort(new Error("interrupted"));
+  process.once("SIGINT", interrupted);
+  typing("3");
+  await expect(askTerms(stopping.signal)).rejects.toThrow();
+  expect(stopping.signal.aborted).toBe(true);
+  process.off("SIGINT", interrupted);
+});
