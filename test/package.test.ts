@@ -4,13 +4,14 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
 import type { DemoResult } from "../scripts/demo/run.ts";
 import { Npm } from "./npm.ts";
 import { installNode, installPackage, QUIETLY } from "./package-life.ts";
 
-const HARDHAT = packageJson.peerDependencies.hardhat;
+const { hardhat: HARDHAT, "@openzeppelin/contracts": OPENZEPPELIN } = packageJson.peerDependencies;
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
 /** The first TypeScript block of README.md: what a newcomer copies. It is plain JavaScript too. */
@@ -19,6 +20,17 @@ function readmeExample(): string {
   if (code === undefined) throw new Error("README.md shows no TypeScript");
   return code;
 }
+
+const TSC = `${ROOT}node_modules/typescript/bin/tsc`;
+
+/** A whole server by the package's types, in a project that checks the types of libraries too. */
+const SERVER = `
+import { openEngine } from "mintmark";
+import { buildServer } from "mintmark/server";
+const settlement = { chainId: 1n, contract: "0x${"5e".repeat(20)}", engineVersion: 5 } as const;
+const engine = await openEngine({ store: "store", settlement, environment: "sandbox" });
+export const app = await buildServer({ engine });
+`;
 
 /** The client's types promise this: each line below a ts-expect-error must not compile. */
 const CLIENT_TYPES = `
@@ -82,13 +94,69 @@ describe("the package, installed in a foreign project", () => {
 
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-  test("README's example mints and proves", () => {
-    writeFileSync(join(project, "example.mjs"), readmeExample());
-    const output = execFileSync(process.execPath, ["example.mjs"], {
+  /** A folder of a user's own project, in which the package is installed. */
+  const folderOf = (name: string): string => {
+    const folder = mkdtempSync(join(project, `${name}-`));
+    symlinkSync(join(project, "node_modules"), join(folder, "node_modules"));
+    writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+    return folder;
+  };
+
+  test("README's code runs as pasted, in JavaScript and by `tsc --init`, on Node 22, and twice", () => {
+    const node = join(installNode(project, 22), "node");
+    const [javascript, typescript] = [folderOf("javascript"), folderOf("typescript")];
+    writeFileSync(join(javascript, "app.js"), readmeExample());
+    writeFileSync(join(typescript, "app.ts"), readmeExample());
+    execFileSync(process.execPath, [TSC, "--init"], { cwd: typescript });
+    execFileSync(process.execPath, [TSC], { cwd: typescript, stdio: "pipe" });
+    for (const cwd of [javascript, typescript]) {
+      const printed = [0, 1].map(() => execFileSync(node, ["app.js"], { cwd, encoding: "utf8" }));
+      for (const [run, line] of printed.entries())
+        expect(line).toMatch(
+          new RegExp(`^vault \\d+ of zk-rollup-${run} has root 0x[0-9a-f]{64}\\n$`),
+        );
+    }
+  });
+
+  test("scanners see its libraries, and its manifest can be imported", () => {
+    const options = { cwd: project, encoding: "utf8" } as const;
+    const listed = execFileSync("npm", ["ls", "--json"], options);
+    const { dependencies } = JSON.parse(listed) as { dependencies: { mintmark: object } };
+    expect(Object.keys(dependencies)).toEqual(["mintmark"]);
+    const seen = execFileSync("npm", ["ls", "fastify", "zod", "pg", "jose", "viem"], options);
+    for (const library of ["fastify", "zod", "pg", "jose", "viem"])
+      expect(seen).toContain(` ${library}@`);
+    const { dependencies: own } = createRequire(join(project, "app.js"))(
+      "mintmark/package.json",
+    ) as { dependencies: Record<string, string> };
+    expect(Object.values(own).filter((range) => !range.startsWith("^"))).toEqual([]);
+    expect(existsSync(join(project, "node_modules/mintmark/libraries"))).toBe(false);
+  });
+
+  test("takes less than 145 MB, and a check of one proof brings no pairings to a page", async () => {
+    const [size] = execFileSync("du", ["-sm", "node_modules"], {
       cwd: project,
       encoding: "utf8",
-    });
-    expect(output).toMatch(/vault 9223372036854775808 of zk-rollup-0 has root 0x[0-9a-f]{64}/);
+    }).split("\t");
+    expect(Number(size)).toBeLessThan(145);
+    const bundled = async (check: string) => {
+      const contents = `import { ${check} } from "mintmark/verifier"; console.log(${check});`;
+      const { metafile } = await build({
+        stdin: { contents, resolveDir: project },
+        bundle: true,
+        metafile: true,
+        write: false,
+        format: "esm",
+        absWorkingDir: project,
+      });
+      const [output] = Object.values(metafile.outputs);
+      return Object.entries(output?.inputs ?? {})
+        .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+        .map(([input]) => input);
+    };
+    const isPairing = (input: string) => /bls|curves/.test(input);
+    expect((await bundled("verifyTreeProof")).filter(isPairing)).toEqual([]);
+    expect((await bundled("verifyVaultProof")).some(isPairing)).toBe(true);
   });
 
   test("its client mints over HTTP at its server", () => {
@@ -146,7 +214,7 @@ describe("the package, installed in a foreign project", () => {
     ) as {
       exports: Record<string, unknown>;
     };
-    const modules = Object.keys(exports).filter((path) => !path.includes("*"));
+    const modules = Object.keys(exports).filter((path) => !/[*]|json$/.test(path));
     const paths = modules.map((path) => path.replace(".", "mintmark"));
     expect(paths.length).toBeGreaterThan(4);
     const load = paths.map(
@@ -214,6 +282,11 @@ describe("the package, installed in a foreign project", () => {
       sources: { "Shields.sol": { content: source } },
       settings,
     });
+    // The tokens are OpenZeppelin's, which a project of contracts installs itself.
+    execFileSync("npm", ["install", ...QUIETLY, `@openzeppelin/contracts@${OPENZEPPELIN}`], {
+      cwd: project,
+      stdio: "ignore",
+    });
     const imports = {
       import: (path: string) => ({
         contents: readFileSync(join(project, "node_modules", path), "utf8"),
@@ -232,32 +305,32 @@ describe("the package, installed in a foreign project", () => {
     const folder = mkdtempSync(join(project, "client-"));
     symlinkSync(join(project, "node_modules"), join(folder, "node_modules"));
     writeFileSync(join(folder, "client.mjs"), CLIENT_EXAMPLE);
-    const node = join(installNode(project, version), "node");
+    const node = join(installNode(folder, version), "node");
     const output = execFileSync(node, ["client.mjs"], { cwd: folder, encoding: "utf8" });
     expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
   });
 
-  test("its types hold in strict mode", () => {
-    const options = {
+  test("its types hold in strict mode, those of its server with the libraries' own", () => {
+    const { "@types/node": types } = packageJson.devDependencies;
+    execFileSync("npm", ["install", ...QUIETLY, `@types/node@${types}`], {
+      cwd: project,
+      stdio: "ignore",
+    });
+    const compilerOptions = {
       strict: true,
       module: "nodenext",
       target: "es2024",
-      lib: ["es2024", "esnext.disposable"],
+      lib: ["es2024", "esnext.disposable", "dom"],
       noEmit: true,
-      skipLibCheck: true,
-      types: [],
+      skipLibCheck: false,
+      types: ["node"],
     };
     writeFileSync(
       join(project, "tsconfig.json"),
-      JSON.stringify({ compilerOptions: options, files: ["example.ts", "client.ts"] }),
+      JSON.stringify({ compilerOptions, files: ["server.ts", "client.ts"] }),
     );
-    writeFileSync(
-      join(project, "example.ts"),
-      `declare const console: { log(line: string): void };\n${readmeExample()}`,
-    );
+    writeFileSync(join(project, "server.ts"), SERVER);
     writeFileSync(join(project, "client.ts"), CLIENT_TYPES);
-    execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", project], {
-      stdio: "pipe",
-    });
+    execFileSync(process.execPath, [TSC, "-p", project], { stdio: "pipe" });
   });
 });

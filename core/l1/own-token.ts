@@ -1,4 +1,3 @@
-import type { AbiParameter } from "abitype";
 import * as viem from "viem";
 import type { Address, BlobScheme, Standard, Uuid } from "../model.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
@@ -149,13 +148,13 @@ export function readTokenCreation(
   return null;
 }
 
-function nameOf({ name = "" }: AbiParameter): string {
+function nameOf({ name = "" }: viem.AbiParameter): string {
   return name === "baseUri" ? "uri" : name.replace(/_$/, "");
 }
 
 function constructorOf(standard: Standard): {
   readonly bytecode: viem.Hex;
-  readonly inputs: readonly AbiParameter[];
+  readonly inputs: readonly viem.AbiParameter[];
 } {
   const { bytecode, abi } = readArtifact(TOKEN_CONTRACT[standard]);
   const made = abi.find((each) => each.type === "constructor");

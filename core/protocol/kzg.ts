@@ -1,5 +1,5 @@
-import { bls12_381 } from "@noble/curves/bls12-381";
 import { sha256 } from "@noble/hashes/sha2.js";
+import { noble as bls12_381 } from "ox/Bls";
 import type { Hash, Hex } from "../model.ts";
 import { BLOB_BYTES, BLOB_ELEMENTS, ELEMENT_BYTES } from "./blob-batch.ts";
 import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";

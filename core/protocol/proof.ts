@@ -73,7 +73,7 @@ export function proveVault(batch: ProvableBatch, vault: VaultContent): VaultProo
     siblings: unpackHashes(tree.siblings(slot)),
     assetPath,
   };
-  if (!verifyVaultProof(rootOf(batch, mode), proof)) throw notInBatch();
+  if (!verifyTreeProof(rootOf(batch, mode), proof)) throw notInBatch();
   return proof;
 }
 
@@ -83,6 +83,18 @@ function rootOf({ tree, assets, leftOut }: ProvableBatch, mode: Series): Hash {
     manifests.manifestRoot(assets, leftOut),
     bytesToHex(tree.root),
   );
+}
+
+/**
+ * Whether the batch with this root is a tree, as all but those in blobs are, and holds the vault at
+ * its slot and its asset in the manifest. False for a malformed proof. A page that uses this alone
+ * has no code of pairings.
+ *
+ * @example
+ * verifyTreeProof(batchRootFromL1, proof); // true
+ */
+export function verifyTreeProof(expectedRoot: Hash, proof: VaultProof): boolean {
+  return holds(() => treeRootOf(proof) === expectedRoot.toLowerCase());
 }
 
 /**

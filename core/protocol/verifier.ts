@@ -1,6 +1,7 @@
 /**
  * Everything a verifier needs to check vaults, proofs and whole batches against L1. Runs in a
- * browser; `@noble/hashes` and `@noble/curves` are the only dependencies. {@link "./index.ts"} has
+ * browser; `@noble/hashes`, and `@noble/curves` by `ox`, are the only dependencies. {@link
+ * "./index.ts"} has
  * all of the protocol.
  */
 export { MintmarkError } from "../errors.ts";
@@ -21,7 +22,7 @@ export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
 export { type BlobProof, verifyBlob, versionedHash } from "./kzg.ts";
 export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
 export { requireOwnCode } from "./own-code.ts";
-export { verifyVaultProof } from "./proof.ts";
+export { verifyTreeProof, verifyVaultProof } from "./proof.ts";
 export { decimalAmount } from "./quantized.ts";
 export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfer.ts";
 export { decodeTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";

@@ -9,7 +9,6 @@ import { build } from "esbuild";
 import source from "../../package.json" with { type: "json" };
 import { bundleOptions, chartStyle, SCRIPTS } from "../../server/pages/bundle.ts";
 import { answerHelp } from "../cli/exit.ts";
-import { bundleLibraries } from "./libraries.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DIST = `${ROOT}dist`;
@@ -40,10 +39,6 @@ cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, {
   filter: (path) => !/\.tsx?$/.test(path),
 });
 cpSync(chartStyle, `${DIST}/server/pages/console/uPlot.css`);
-await bundleLibraries(DIST, [
-  ...Object.keys(source.dependencies),
-  ...Object.keys(source.peerDependencies),
-]);
 // Solidity for projects that import it, and its compiled code for `mintmark deploy`. Test contracts
 // are not included.
 const isDeployed = (path: string) => !path.startsWith(`${ROOT}contracts/test`);
@@ -53,49 +48,38 @@ execFileSync("npm", ["run", "--silent", "docs"], { cwd: ROOT, stdio: ["ignore", 
 const isShipped = (path: string) => !/docs\/\.vitepress\/(?!dist)/.test(path);
 for (const folder of ["docs", "examples"])
   cpSync(`${ROOT}${folder}`, `${DIST}/${folder}`, { recursive: true, filter: isShipped });
-const {
-  name,
-  version,
-  description,
-  license,
-  type,
-  dependencies,
-  peerDependencies,
-  peerDependenciesMeta,
-} = source;
 // The package has the repository's subpaths, compiled.
 const modules = Object.entries(source.exports).map(([path, file]) => {
   return [path, { types: file.replace(/ts$/, "d.ts"), default: file.replace(/ts$/, "js") }];
 });
-const exports = { ...Object.fromEntries(modules), "./contracts/*": "./contracts/*" };
-// Without packages that only the repository needs, such as the Node binary with which Node 20 runs
-// its scripts.
-const engines = { node: ">=22.13" };
-const bin = { mintmark: "scripts/mintmark.js" };
-const installed = { dependencies, peerDependencies, peerDependenciesMeta };
-const keywords = [
-  "ethereum",
-  "layer-2",
-  "rollup",
-  "validium",
-  "minting",
-  "nft",
-  "erc20",
-  "erc721",
-  "erc1155",
-];
-// A registry then shows which commit and which build made the package. It holds provenance to the
-// named repository, and takes it from a workflow of that repository alone. So a package that is
-// built elsewhere has neither.
-const { GITHUB_SERVER_URL: host, GITHUB_REPOSITORY: path } = process.env;
-const publishConfig = { access: "public", provenance: path !== undefined };
-const repository =
-  path === undefined ? {} : { repository: { type: "git", url: `git+${host}/${path}.git` } };
-// Everything in dist/ ships: the folder holds nothing else. `private` stays in the repository's own
-// manifest.
-const files = ["**/*"];
-const about = { name, version, description, keywords, license, ...repository, files };
-const manifest = { ...about, type, engines, bin, exports, publishConfig, ...installed };
+const manifest = {
+  name: source.name,
+  version: source.version,
+  description: source.description,
+  keywords: source.keywords,
+  homepage: source.homepage,
+  bugs: source.bugs,
+  repository: source.repository,
+  license: source.license,
+  // npm publishes nothing that has it.
+  private: source.private,
+  type: source.type,
+  engines: { node: ">=22.13" },
+  publishConfig: source.publishConfig,
+  bin: { mintmark: "scripts/mintmark.js" },
+  exports: {
+    ...Object.fromEntries(modules),
+    "./contracts/*": "./contracts/*",
+    "./package.json": "./package.json",
+  },
+  // A bundler then leaves out every module of which a program uses nothing.
+  sideEffects: ["./scripts/**", "./server/pages/**"],
+  // Everything in dist/ ships: the folder holds nothing else.
+  files: ["**/*"],
+  dependencies: source.dependencies,
+  peerDependencies: source.peerDependencies,
+  peerDependenciesMeta: source.peerDependenciesMeta,
+};
 writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
   cpSync(`${ROOT}${file}`, `${DIST}/${file}`);

@@ -1,6 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BuildOptions, Plugin } from "esbuild";
 
@@ -10,22 +8,6 @@ const ROOT = new URL("../../", import.meta.url);
 export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "withdraw"] as const;
 
 const JSX = { jsx: "automatic", jsxImportSource: "preact" } as const;
-
-/**
- * One copy of the hash functions: the curves, viem and the core ask for versions of them that are
- * alike here.
- */
-const oneHashLibrary: Plugin = {
-  name: "one-hash-library",
-  setup(bundle) {
-    const resolveDir = dirname(createRequire(import.meta.url).resolve("@noble/curves/bls12-381"));
-    bundle.onResolve({ filter: /^@noble\/hashes\// }, ({ path, kind, pluginData }) =>
-      pluginData === resolveDir
-        ? null
-        : bundle.resolve(path, { kind, resolveDir, pluginData: resolveDir }),
-    );
-  },
-};
 
 /**
  * Makes libraries and pages small in a script that has the core as it is read here, because it
@@ -78,7 +60,7 @@ export function bundleOptions(
     external: ["/explorer/withdraw.js"],
     write: false,
     minify: isMinified,
-    plugins: [oneHashLibrary, noUndeployed, ...(isMinified ? [] : [minifyOthers])],
+    plugins: [noUndeployed, ...(isMinified ? [] : [minifyOthers])],
     format: "esm",
     platform: "browser",
     target: "es2022",

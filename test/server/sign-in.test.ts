@@ -266,7 +266,7 @@ describe("pages", () => {
     const packages = sources.flatMap(
       (path) => /.*node_modules\/(@[^/]+\/[^/]+|[^/]+)/.exec(path)?.[1] ?? [],
     );
-    expect(new Set(packages)).toEqual(new Set(["@noble/hashes", "@noble/curves", "preact"]));
+    expect(new Set(packages)).toEqual(new Set(["@noble/hashes", "@noble/curves", "ox", "preact"]));
     expect(await pageScript("explorer")).toEqual(Buffer.from(body));
   });
 });
