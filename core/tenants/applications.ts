@@ -24,8 +24,10 @@ export async function createApplication(
       ? uuidv7()
       : requireUuid("applicationId", application.applicationId);
   return context.change((ledger, group) => {
-    if (ledger.tenants.applications.named(applicationId, "latest"))
-      throw argumentError("applicationId", "is taken");
+    const known = ledger.tenants.applications.named(applicationId, "latest");
+    if (known?.name === name) return applicationView(known);
+    if (known !== undefined)
+      throw argumentError("applicationId", `is that of the application "${known.name}"`);
     const applicationIndex = ledger.tenants.applications.latest.size;
     const facts = { applicationIndex, applicationId, name, dataAvailabilityMode };
     const { time } = ledger.journal.record(group, { kind: "applicationCreated", ...facts });
@@ -87,7 +89,10 @@ export function applicationsOf(context: EngineContext): Applications {
  * const { applicationId } = await engine.applications.create({ name: "My game" });
  */
 export interface Applications {
-  /** Creates a tenant. Rejects with `validation_failed`, also for an id in use. */
+  /**
+   * Creates a tenant. Idempotent for the same id and name. Rejects with `validation_failed`, also
+   * for an id of another name.
+   */
   create(application: NewApplication, wait?: WaitOptions): Promise<Application>;
   /** Rejects with `application_not_found`. */
   get(applicationId: Uuid): Promise<Application>;

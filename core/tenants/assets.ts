@@ -34,12 +34,19 @@ export async function addAsset(
 ): Promise<Asset> {
   const given = newAsset(context.ledger, asset);
   return context.change((ledger, group) => {
-    requireUnknown(ledger, given);
     const { applicationId } = asset;
     const applicationIndex =
       applicationId === undefined
         ? null
         : ledger.tenants.application(applicationId, "latest").applicationIndex;
+    const named = ledger.tenants.assets.named(given.assetId, "latest");
+    const isSame =
+      named?.removed === false &&
+      named.chainId === given.chainId &&
+      named.assetType === given.assetType &&
+      named.applicationIndex === applicationIndex;
+    if (isSame) return assetView(ledger, named, applicationIndex);
+    requireUnknown(ledger, given, applicationIndex);
     if (applicationIndex !== null) requireFew(ledger, applicationIndex);
     const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);
@@ -146,7 +153,7 @@ function changeAsset(
     const { kind: _, rawBlobs, dataAvailabilityMode, ...fixed } = given;
     if (hasFacts(known, fixed))
       return putFacts(ledger, group, known, "assetChanged", { rawBlobs, dataAvailabilityMode });
-    requireUnknown(ledger, given, known.assetIndex);
+    requireUnknown(ledger, given, known.applicationIndex, known.assetIndex);
     const enabled = putRemoved(ledger, group, known);
     let asset = putAdded(ledger, group, given, known.applicationIndex);
     if (known.whitelisted)
@@ -233,19 +240,30 @@ function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
 }
 
 /**
- * A contract has one standard and one asset; the uniqueness of tokens relies on it.
+ * A contract has one standard and one asset; the uniqueness of tokens relies on it. The refusal
+ * names an asset that the application can see.
  *
  * @param changed - the asset that the entry replaces
  */
-function requireUnknown(ledger: TenantLedger, entry: GivenAsset, changed?: number): void {
-  if (
-    changed === undefined &&
-    ledger.tenants.assets.named(entry.assetId, "latest")?.removed === false
-  )
-    throw new MintmarkError("asset_exists", "An asset with this id exists.");
-  const { chainId, contractAddress } = entry;
-  const known = ledger.tenants.assetsByContract.numbers(`${chainId} ${contractAddress}`);
-  if (known.some((assetIndex) => assetIndex !== changed)) throw new MintmarkError("asset_exists");
+function requireUnknown(
+  ledger: TenantLedger,
+  { assetId, chainId, contractAddress }: GivenAsset,
+  applicationIndex: number | null,
+  changed?: number,
+): void {
+  const named = ledger.tenants.assets.named(assetId, "latest");
+  if (changed === undefined && named?.removed === false)
+    throw new MintmarkError(
+      "asset_exists",
+      "An asset with this id exists, of another contract or application.",
+    );
+  const [known] = ledger.tenants.assetsByContract
+    .numbers(`${chainId} ${contractAddress}`)
+    .filter((assetIndex) => assetIndex !== changed);
+  if (known === undefined) return;
+  const { assetId: id, symbol, applicationIndex: owner } = ledger.tenants.assetAt(known);
+  if (owner !== null && owner !== applicationIndex) throw new MintmarkError("asset_exists");
+  throw new MintmarkError("asset_exists", `This contract is known as the asset ${id} (${symbol}).`);
 }
 
 export function markAssetRegistered(
@@ -437,7 +455,8 @@ export function allAssets(context: EngineContext, page: PageOptions): List<Asset
 export interface Assets {
   /**
    * Adds a token. It is mintable once whitelisted, registered and enabled; one application's asset
-   * is enabled at once.
+   * is enabled at once. Idempotent for the same id, contract and application. Rejects with
+   * `asset_exists`, which names the asset that has the contract.
    */
   add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
   /**

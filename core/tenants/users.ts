@@ -95,13 +95,14 @@ function askedUser({ userId, ownerAddress, reference }: NewUser): AskedUser {
 /**
  * Finds or creates users, all or none. Resolves with them in their order.
  *
- * @param refuse - called with the position of a user whose id has another owner; throws
+ * @param refuse - called with the positions of users whose ids have other owners, and with the
+ *   first one's owner; throws
  */
 async function findOrCreate(
   { ledger, writer }: EngineContext,
   applicationId: Uuid,
   asked: readonly AskedUser[],
-  refuse: (positions: readonly number[]) => never,
+  refuse: (positions: readonly number[], owner: Address) => never,
   signal?: AbortSignal,
 ): Promise<User[]> {
   const { applicationIndex } = ledger.tenants.application(applicationId);
@@ -129,7 +130,8 @@ async function findOrCreate(
           owners.set(userId, owner);
           return owner === ownerAddress ? [] : [i];
         });
-        if (wrong.length > 0) refuse(wrong);
+        const [first] = wrong;
+        if (first !== undefined) refuse(wrong, owners.get(asked[first]?.userId ?? "") as Address);
         return asked.map(({ userId, ownerAddress, reference }) => {
           const first = find(ownerAddress);
           const found = userId === null ? first : find(userId);
@@ -151,8 +153,8 @@ export async function createUser(
   signal?: AbortSignal,
 ) {
   const asked = askedUser({ ...user, userId: user.userId ?? uuidv7() });
-  const refuse = (): never => {
-    throw new MintmarkError("user_exists");
+  const refuse = (_: readonly number[], owner: Address): never => {
+    throw new MintmarkError("user_exists", `The user of this id has the owner address ${owner}.`);
   };
   const [created] = await findOrCreate(context, applicationId, [asked], refuse, signal);
   return created as User;
