@@ -1,3 +1,4 @@
+import type { WaitOptions } from "./abort.ts";
 import { batchesOf } from "./batches/batches.ts";
 import { type Deposits, depositsOf } from "./deposits/deposits.ts";
 import type { MintmarkError } from "./errors.ts";
@@ -11,12 +12,12 @@ import { Replica } from "./lifecycle/replica.ts";
 import { canonicalSettlement, openLedger } from "./lifecycle/start.ts";
 import { type Claims, claimsOf } from "./mint/claims.ts";
 import type { MintResult } from "./mint/mint-results.ts";
-import { type MintOptions, type Mints, mint, mintsOf } from "./mint/mints.ts";
+import { type MintOptions, type MintRequest, type Mints, mint, mintsOf } from "./mint/mints.ts";
 import type { Environment, Limits, Principal, Uuid } from "./model.ts";
 import { operatorOf, type SettlementPort } from "./operator.ts";
 import { proofsOf } from "./progress/exit-proofs.ts";
 import type { StoreOperation } from "./store/ports.ts";
-import { type Keys, keysOf, type Right } from "./tenants/api-keys.ts";
+import { type Keys, keysOf, ownPrincipal, type Right } from "./tenants/api-keys.ts";
 import { type Applications, applicationsOf } from "./tenants/applications.ts";
 import { type Assets, assetsOf } from "./tenants/assets.ts";
 import { type Metadata, metadataOf } from "./tenants/metadata.ts";
@@ -104,6 +105,7 @@ function engineOf(
     environment,
     limits,
     mint: mint.bind(null, context),
+    as: (applicationId, wait) => ownPrincipal(context, applicationId, wait),
     mints: mintsOf(context),
     transactions: transactionsOf(context),
     applications: applicationsOf(context),
@@ -162,14 +164,20 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly environment: Environment;
   readonly limits: Limits;
   /**
-   * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API,
-   * untrusted: `{users: [{userId, mints: [{tokenId, assetId, amount, dataAvailabilityMode}]}]}`. An
-   * entry of ERC-20 has no `tokenId`, and `mintingBlob` can name a token instead.
+   * Mints everything in the request or nothing. An entry of ERC-20 has no `tokenId`. Every request
+   * is checked as the HTTP API checks its body, so that untrusted input can be any value.
    *
    * Rejects with every bad entry in `issues`, in request order. The error has the code of the first
    * one.
    */
+  mint(principal: Principal, request: MintRequest, options?: MintOptions): Promise<MintResult>;
+  /** Mints a request that nobody has checked, such as parsed JSON, in the same way. */
   mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
+  /**
+   * The principal of the program that runs the engine, with every scope and without an API key.
+   * Rejects with `application_not_found`, `application_suspended`.
+   */
+  as(applicationId: Uuid, wait?: WaitOptions): Promise<Principal>;
   readonly mints: Mints;
   readonly transactions: Transactions;
   readonly applications: Applications;

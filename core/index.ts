@@ -21,7 +21,14 @@ export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
 export type { Claim, Claims, FoundClaim, NewClaim, TakenClaim } from "./mint/claims.ts";
 export { MAX_NEW_CLAIMS } from "./mint/claims.ts";
 export type { AcceptedColumns, MintResult, MintTransaction } from "./mint/mint-results.ts";
-export type { MintOptions, Mints } from "./mint/mints.ts";
+export type {
+  MintCounts,
+  MintEntry,
+  MintOptions,
+  MintRecipient,
+  MintRequest,
+  Mints,
+} from "./mint/mints.ts";
 export * from "./model.ts";
 export type { Operator, SettlementPort } from "./operator.ts";
 export type * from "./ports.ts";

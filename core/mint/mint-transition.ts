@@ -383,7 +383,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const told = { users: users.length, mints: columns.count };
     tell(ledger, group, applicationIndex, time, { type: "mint.accepted", mintId, ...told });
     group.onDurable(() =>
-      ledger.services.emit("mint", { applicationId, mintId, mints: columns.count }),
+      ledger.services.emit("mint.accepted", { applicationId, mintId, mints: columns.count }),
     );
     for (const batch of closed) void sealClosed(ledger, group, batch);
     return { sequence, minted: { time, header, columns, placed, users } };

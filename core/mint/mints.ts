@@ -1,8 +1,9 @@
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
+import { argumentError, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Principal, Uuid } from "../model.ts";
+import type { Address, Mode, Principal, Uuid } from "../model.ts";
 import { requireScope } from "../tenants/api-keys.ts";
+import type { JsonObject } from "../tenants/metadata.ts";
 import { onceForKey } from "./idempotency.ts";
 import { AcceptedResult, type MintResult, presentResult, replayedResult } from "./mint-results.ts";
 import { type Decision, MintTransition } from "./mint-transition.ts";
@@ -14,7 +15,7 @@ export async function checkMint(
   principal: Principal,
   request: unknown,
   signal: AbortSignal | undefined,
-): Promise<{ readonly users: number; readonly mints: number }> {
+): Promise<MintCounts> {
   requireScope(principal, "mint");
   for (;;) {
     const read = readMint(ledger, principal, request);
@@ -32,12 +33,10 @@ export async function mint(
   { ledger, writer }: EngineContext,
   principal: Principal,
   request: unknown,
-  {
-    idempotencyKey,
-    signal,
-    decision = null,
-  }: MintOptions & { readonly decision?: Decision | null } = {},
+  options: MintOptions & { readonly decision?: Decision | null } = {},
 ): Promise<MintResult> {
+  if (options === null) throw argumentError("options", "must be an object");
+  const { idempotencyKey, signal, decision = null } = options;
   const key = idempotencyKey === undefined ? null : requireIdempotencyKey(idempotencyKey);
   requireScope(principal, "mint");
   const underWay = key && `${principal.applicationId} ${key}`;
@@ -79,10 +78,48 @@ function requireIdempotencyKey(key: string): string {
   return key;
 }
 
+/** What to mint: the body of `POST /api/v1/mint`. */
+export interface MintRequest {
+  readonly users: readonly MintRecipient[];
+}
+
+/** A user, by its id or its owner's address, and what is minted for it. */
+export type MintRecipient = { readonly mints: readonly MintEntry[] } & (
+  | { readonly userId: Uuid; readonly ownerAddress?: undefined }
+  | { readonly ownerAddress: Address; readonly userId?: undefined }
+);
+
+/** A mint of one token, of an amount, or of tokens that the engine numbers. */
+export interface MintEntry {
+  readonly assetId: Uuid;
+  /** ERC-721 and ERC-1155: below 2^256, as decimal text or an integer up to 2^53 - 1. */
+  readonly tokenId?: number | string;
+  /** ERC-721 that the engine numbers: how many tokens; default 1. */
+  readonly quantity?: number;
+  /** Names the token instead of `tokenId`: hex of 1 to 255 bytes. */
+  readonly mintingBlob?: string;
+  /** Units of `quantum` base units, 1 to 2^63 - 1; absent or 1 for ERC-721. */
+  readonly amount?: number | string;
+  /** Instead of `amount`: whole tokens, such as "12.5". */
+  readonly amountDecimal?: string;
+  /** Your own name for the mint; it need not be unique. */
+  readonly reference?: string;
+  readonly metadata?: JsonObject;
+  /** Can be absent when the asset or the application has a default. */
+  readonly dataAvailabilityMode?: Mode;
+}
+
 /** Options that make a mint safe to repeat, and that cancel it. */
 export interface MintOptions extends WaitOptions {
   /** At most 255 printable ASCII characters. */
   readonly idempotencyKey?: string;
+}
+
+/** The size of a request that {@link Mints.check} has found good. */
+export interface MintCounts {
+  readonly users: number;
+  /** Entries, where one of `quantity` n counts as n. */
+  readonly mints: number;
 }
 
 /**
@@ -97,11 +134,9 @@ export interface Mints {
    * Runs every check of `mint` without minting. Rejects with the reasons for which `mint` would
    * reject, and with `backpressure`, `l1_not_compared` or `history_diverged`.
    */
-  check(
-    principal: Principal,
-    request: unknown,
-    wait?: WaitOptions,
-  ): Promise<{ readonly users: number; readonly mints: number }>;
+  check(principal: Principal, request: MintRequest, wait?: WaitOptions): Promise<MintCounts>;
+  /** Checks a request that nobody has typed, such as parsed JSON, in the same way. */
+  check(principal: Principal, request: unknown, wait?: WaitOptions): Promise<MintCounts>;
   /** The answer of an earlier `mint`, with current statuses. Rejects with `mint_not_found`. */
   get(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
 }

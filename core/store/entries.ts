@@ -56,7 +56,7 @@ const KINDS = {
     expiresAt: nullable(time),
     mintQuota: nullable(bigVarint),
     name: nullable(text),
-    ofPerson: flag, // Whether it is a person's own, which no program can use
+    ofPerson: flag, // Whether it is a person's or the engine's own, which no program can use
   }),
   keyRevoked: kind(4, { keyIndex: varint }),
   assetAdded: kind(5, {

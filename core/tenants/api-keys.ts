@@ -9,7 +9,7 @@ import type { Services } from "../ledger/services.ts";
 import type { ApiKey, Environment, Hash, Principal, Role, Scope, Uuid } from "../model.ts";
 import { SCOPES } from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
-import type { Group } from "../store/group.ts";
+import type { Group, View } from "../store/group.ts";
 import { MAX_TIME } from "../store/layout.ts";
 import type { ApplicationRecord, KeyRecord } from "../store/records.ts";
 import { requireText } from "../validate.ts";
@@ -171,10 +171,10 @@ export function putNewKey(
   group: Group,
   applicationIndex: number,
   options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofPerson">,
-  secret: string,
+  secretHash: Hash,
 ): KeyRecord {
   const names = { keyIndex: ledger.tenants.keys.latest.size, keyId: newKeyId(ledger) };
-  const facts = { ...names, applicationIndex, secretHash: hashText(secret), ...options };
+  const facts = { ...names, applicationIndex, secretHash, ...options };
   const { time } = ledger.journal.record(group, { kind: "keyIssued", ...facts });
   const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
   ledger.tenants.keys.set(group, record);
@@ -249,8 +249,46 @@ export interface IssuedKey {
   readonly secret: string;
 }
 
-/** Throws `scope_missing`. */
+/** No secret has this hash. */
+const NO_SECRET: Hash = `0x${"00".repeat(32)}`;
+
+/**
+ * The principal of the program that runs the engine. An application's first call makes the key
+ * that its changes are recorded under; the key has no secret, every scope and no end.
+ */
+export async function ownPrincipal(
+  context: EngineContext,
+  applicationId: Uuid,
+  wait?: WaitOptions,
+): Promise<Principal> {
+  const found = (ledger: TenantLedger, version: View) => {
+    const application = ledger.tenants.application(applicationId, version);
+    if (application.suspended) throw new MintmarkError("application_suspended");
+    const { applicationIndex } = application;
+    const keys = ledger.tenants.keysOf.records(applicationIndex, version);
+    return { applicationIndex, key: keys.find(({ secretHash }) => secretHash === NO_SECRET) };
+  };
+  const { key } = found(context.ledger, "durable");
+  const { keyId, scopes } =
+    key ??
+    (await context.change((ledger, group) => {
+      const { applicationIndex, key: known } = found(ledger, "latest");
+      const options = {
+        scopes: SCOPES,
+        expiresAt: null,
+        mintQuota: null,
+        name: null,
+        ofPerson: true,
+      };
+      return known ?? putNewKey(ledger, group, applicationIndex, options, NO_SECRET);
+    }, wait));
+  return { applicationId, keyId, scopes };
+}
+
+/** Throws `scope_missing`, and `validation_failed` for what is no principal. */
 export function requireScope(principal: Principal, scope: Scope): void {
+  if (!Array.isArray(principal?.scopes))
+    throw argumentError("principal", "must be what engine.as or engine.keys.authenticate gives");
   if (!principal.scopes.includes(scope))
     throw new MintmarkError("scope_missing", `The key lacks the scope ${scope}.`);
 }
@@ -269,7 +307,7 @@ export function keysOf(context: EngineContext): Keys {
       requireFewKeys(ledger, applicationIndex);
       return keyView(
         ledger,
-        putNewKey(ledger, group, applicationIndex, requireKeyOptions(asked), secret),
+        putNewKey(ledger, group, applicationIndex, requireKeyOptions(asked), hashText(secret)),
       );
     }, wait);
     return { key, secret: tokenOf(context.ledger.services.environment, key.keyId, secret) };

@@ -215,8 +215,8 @@ function giveKey(
     name,
     ofPerson: true,
   };
-  return putNewKey(ledger, group, applicationIndex, options, randomBytes(32).toString("hex"))
-    .keyIndex;
+  const nobodys = hashText(randomBytes(32).toString("hex"));
+  return putNewKey(ledger, group, applicationIndex, options, nobodys).keyIndex;
 }
 
 function takeKey(ledger: TenantLedger, group: Group, { keyIndex }: PersonRecord): void {
