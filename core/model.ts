@@ -460,6 +460,17 @@ export interface EventData {
 /** A type of event. */
 export type EventType = keyof EventData;
 
+/** Every event of a withdrawal, in the order of its life. */
+export const WITHDRAWAL_EVENTS = [
+  "withdrawal.accepted",
+  "withdrawal.submitted",
+  "withdrawal.attempt_refused",
+  "withdrawal.settled",
+  "withdrawal.finalized",
+  "withdrawal.failed",
+  "withdrawal.reverted",
+] as const satisfies readonly EventType[];
+
 /** One event of an application. It never changes. */
 export type ApplicationEvent = {
   readonly [T in EventType]: {

@@ -170,7 +170,7 @@ function sealBatch(
   tellSealed(ledger, group, record, closed.vaults, time);
   group.onDurable(() => {
     ledger.batches.unsealed.release(closed);
-    ledger.services.emit("batchSealed", batchView(record));
+    ledger.services.emit("batch.sealed", batchView(record));
   });
   return record;
 }

@@ -88,7 +88,7 @@ export async function failSlots(
   for (const { vaultId, failure } of pending)
     await failVoidWithdrawals(ledger, group, vaultId, failure);
   group.onDurable(() =>
-    ledger.services.emit("slotsVoided", { batch: batchView(batch), slots: added }),
+    ledger.services.emit("mint.failed", { batch: batchView(batch), slots: added }),
   );
 }
 

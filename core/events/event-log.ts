@@ -187,7 +187,7 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
       const end = signal === undefined ? ended : AbortSignal.any([signal, ended]);
       return events(ledger, applicationIndex, after, follow, end);
     },
-    on: (type, listener) => hub.on(type, listener),
+    on: (types, listener) => hub.on(types, listener),
   };
 }
 
@@ -207,11 +207,14 @@ export interface Events {
    */
   stream(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
   /**
-   * Calls `listener` after each durable event of the type; returns the unsubscribe function. An
-   * error of a listener does not reach the engine. It becomes an unhandled rejection, which ends
+   * Calls `listener` after each durable event of a type; returns the unsubscribe function. An error
+   * of a listener does not reach the engine. It becomes an unhandled rejection, which ends
    * the Node process by default.
    */
-  on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
+  on<K extends keyof EngineEvents>(
+    types: K | readonly K[],
+    listener: (event: EngineEvents[K]) => void,
+  ): () => void;
 }
 
 type Json<T> = {

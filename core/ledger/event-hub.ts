@@ -12,13 +12,17 @@ export class EventHub {
   /** The earlier events that still wait for a read; null when none does. */
   #before: Promise<void> | null = null;
 
-  on<K extends keyof EngineEvents>(type: K, listener: Listener<K>): () => void {
-    const listeners = this.#listeners.get(type) ?? new Set();
-    this.#listeners.set(type, listeners);
+  on<K extends keyof EngineEvents>(types: K | readonly K[], listener: Listener<K>): () => void {
     // A new object, so that a listener that was added twice is called twice and removed one by one.
     const own = { listener };
-    listeners.add(own);
-    return () => listeners.delete(own);
+    const added = [types].flat().map((type) => {
+      const listeners = this.#listeners.get(type) ?? new Set();
+      this.#listeners.set(type, listeners);
+      return listeners.add(own);
+    });
+    return () => {
+      for (const listeners of added) listeners.delete(own);
+    };
   }
 
   /**
@@ -68,17 +72,30 @@ export class EventHub {
   }
 }
 
-/** A durable change, told in the order of the journal. */
-export interface EngineEvents {
-  readonly mint: { readonly applicationId: Uuid; readonly mintId: Uuid; readonly mints: number };
-  readonly batchSealed: Batch;
+/** What is told of a batch, under the name that webhooks and streams have for it. */
+type BatchEvents = { readonly [T in Extract<EventType, `batch.${string}`>]: Batch };
+/** Everything that webhooks and streams tell of withdrawals. */
+type WithdrawalEvents = {
+  readonly [T in Extract<EventType, `withdrawal.${string}`>]: {
+    readonly applicationId: Uuid;
+    readonly type: T;
+    /** As it is now. */
+    readonly withdrawal: Withdrawal;
+  };
+};
+
+/**
+ * A durable change, told in the order of the journal. It has the name that webhooks and streams
+ * have for it; `access` and `webhook` concern the process alone.
+ */
+export interface EngineEvents extends BatchEvents, WithdrawalEvents {
+  readonly "mint.accepted": {
+    readonly applicationId: Uuid;
+    readonly mintId: Uuid;
+    readonly mints: number;
+  };
   /** Slots became void because L1 refuses them. */
-  readonly slotsVoided: { readonly batch: Batch; readonly slots: readonly VoidSlots[] };
-  readonly batchSubmitted: Batch;
-  readonly batchCommitted: Batch;
-  readonly batchFinalized: Batch;
-  /** A reorganisation took the batch back from settled to submitted. */
-  readonly batchReverted: Batch;
+  readonly "mint.failed": { readonly batch: Batch; readonly slots: readonly VoidSlots[] };
   /**
    * A key was revoked, a sign-in ended, or an application suspended or resumed. null: the
    * operator's sign-in.
@@ -86,10 +103,4 @@ export interface EngineEvents {
   readonly access: { readonly applicationId: Uuid | null };
   /** A webhook was created, changed, deleted, disabled or enabled. */
   readonly webhook: { readonly webhookId: Uuid; readonly applicationId: Uuid };
-  /** A withdrawal was accepted or changed its status. */
-  readonly withdrawal: {
-    readonly applicationId: Uuid;
-    readonly type: Extract<EventType, `withdrawal.${string}`>;
-    readonly withdrawal: Withdrawal;
-  };
 }

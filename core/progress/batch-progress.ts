@@ -16,6 +16,7 @@ import type { CommitEvent, L1Event, L1State, PortalIdentity } from "../ports.ts"
 import { countOf } from "../protocol/commitment.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { packVaultId } from "../protocol/vault.ts";
+import type { BatchEventType } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, divergenceRecord } from "../store/records.ts";
@@ -50,7 +51,7 @@ export async function recordSubmitted(
       ledger,
       group,
       { ...batch, status: "submitted", l1TxHash, submittedAt },
-      "batchSubmitted",
+      "batch.submitted",
       time,
     );
   }, wait?.signal);
@@ -127,7 +128,7 @@ export async function applyCommitted(
   const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, committedAt, l1Sequence };
   const times = { submittedAt, settledAt: time, finalizedAt: null };
   const settled: BatchRecord = { ...batch, status: "settled", ...onL1, ...times };
-  await putBatch(ledger, group, settled, "batchCommitted", time);
+  await putBatch(ledger, group, settled, "batch.settled", time);
   if (settled.transfers) await judgeBatch(ledger, group, settled, time);
   return settled;
 }
@@ -173,23 +174,16 @@ export function newestCommitted(
   });
 }
 
-const BATCH_EVENTS = {
-  batchSubmitted: "batch.submitted",
-  batchCommitted: "batch.settled",
-  batchFinalized: "batch.finalized",
-  batchReverted: "batch.reverted",
-} as const;
-
 /** Writes a batch, and tells its applications and the listeners. */
 export async function putBatch(
   ledger: Ledger,
   group: Group,
   record: BatchRecord,
-  event: keyof typeof BATCH_EVENTS,
+  event: Exclude<BatchEventType, "batch.sealed">,
   time: number,
 ): Promise<BatchRecord> {
   ledger.batches.putBatch(group, record);
-  await tellBatch(ledger, group, BATCH_EVENTS[event], record, time);
+  await tellBatch(ledger, group, event, record, time);
   group.onDurable(() => ledger.services.emit(event, batchView(record)));
   return record;
 }

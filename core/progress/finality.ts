@@ -54,7 +54,7 @@ export async function recordFinalized(
     for (const batch of newestCommitted(ledger, chainId, ({ status }) => status === "settled")) {
       if (batch.l1BlockNumber === null || batch.l1BlockNumber > upTo) continue;
       const changed: BatchRecord = { ...batch, status: "finalized", finalizedAt: time };
-      batches.push(await putBatch(ledger, group, changed, "batchFinalized", time));
+      batches.push(await putBatch(ledger, group, changed, "batch.finalized", time));
     }
     const from = prefixOf.l1Event(chainId, finalized === null ? 0n : finalized + 1n);
     for await (const [, stored] of ledger.store.entries({
@@ -122,7 +122,7 @@ export async function recordReorg(
         ledger,
         group,
         { ...batch, ...gone, status: "submitted" },
-        "batchReverted",
+        "batch.reverted",
         time,
       );
     }

@@ -107,7 +107,7 @@ export function putWithdrawal(
     if (application === undefined) return;
     const { applicationId } = application;
     // The record lacks the user's id, so listeners get it one read later.
-    ledger.services.emit("withdrawal", async () => ({
+    ledger.services.emit(type, async () => ({
       applicationId,
       type,
       withdrawal: await withdrawalView(ledger, record),

@@ -1,5 +1,11 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { Batch, Engine, EngineEvents, Hash } from "../../core/index.ts";
+import {
+  type Batch,
+  type Engine,
+  type EngineEvents,
+  type Hash,
+  WITHDRAWAL_EVENTS,
+} from "../../core/index.ts";
 import type { GasOf } from "./chain.ts";
 
 type Work = "commit" | "withdrawal";
@@ -44,7 +50,7 @@ export function logProgress(
     return mined.gas;
   };
 
-  const withdrawn = ({ type, withdrawal }: EngineEvents["withdrawal"]) => {
+  const withdrawn = ({ type, withdrawal }: EngineEvents[(typeof WITHDRAWAL_EVENTS)[number]]) => {
     const {
       withdrawalId,
       chainId,
@@ -70,8 +76,8 @@ export function logProgress(
   };
 
   const unsubscribe = [
-    engine.events.on("batchSealed", (batch) => put("info", fieldsOf(batch), "batch sealed")),
-    engine.events.on("batchCommitted", (batch) => {
+    engine.events.on("batch.sealed", (batch) => put("info", fieldsOf(batch), "batch sealed")),
+    engine.events.on("batch.settled", (batch) => {
       const fields = {
         ...fieldsOf(batch),
         txHash: batch.l1TxHash,
@@ -84,19 +90,19 @@ export function logProgress(
         gasUsed("commit", engine.settlement.chainId, batch.l1TxHash),
       );
     }),
-    engine.events.on("batchFinalized", (batch) => put("info", fieldsOf(batch), "batch final")),
-    engine.events.on("batchReverted", (batch) =>
+    engine.events.on("batch.finalized", (batch) => put("info", fieldsOf(batch), "batch final")),
+    engine.events.on("batch.reverted", (batch) =>
       put(
         "warn",
         fieldsOf(batch),
         "batch taken back by a reorganisation of L1; it is committed again",
       ),
     ),
-    engine.events.on("slotsVoided", ({ batch, slots }) => {
+    engine.events.on("mint.failed", ({ batch, slots }) => {
       for (const { count, failure } of slots)
         put("warn", { ...fieldsOf(batch), vaults: count, reason: failure }, "mints refused by L1");
     }),
-    engine.events.on("withdrawal", withdrawn),
+    engine.events.on(WITHDRAWAL_EVENTS, withdrawn),
   ];
   return {
     async [Symbol.asyncDispose]() {

@@ -2,7 +2,13 @@ import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Archive } from "../../core/archive/index.ts";
 import type { ClusterNode } from "../../core/cluster/index.ts";
-import { type Attempt, type Engine, MODES, type Mode } from "../../core/index.ts";
+import {
+  type Attempt,
+  type Engine,
+  MODES,
+  type Mode,
+  WITHDRAWAL_EVENTS,
+} from "../../core/index.ts";
 import { HeldBytes } from "../http/access/rate-account.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { ReachedChain } from "../jobs/chain.ts";
@@ -74,12 +80,12 @@ export class Metrics {
     const attempts = "Attempts at webhooks' endpoints, by outcome: delivered, failed.";
     this.#deliveries = counter("mintmark_webhook_deliveries_total", attempts, "outcome");
     this.#unsubscribe = [
-      engine.events.on("mint", (event) => {
+      engine.events.on("mint.accepted", (event) => {
         requests.inc();
         mints.inc(event.mints);
       }),
-      engine.events.on("batchSealed", ({ mode, vaultCount }) => sealed.inc({ mode }, vaultCount)),
-      engine.events.on("withdrawal", ({ type, withdrawal: { chainId } }) => {
+      engine.events.on("batch.sealed", ({ mode, vaultCount }) => sealed.inc({ mode }, vaultCount)),
+      engine.events.on(WITHDRAWAL_EVENTS, ({ type, withdrawal: { chainId } }) => {
         withdrawals.inc({ chain: `${chainId}`, step: type.slice("withdrawal.".length) });
       }),
     ];

@@ -1,7 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { createWalletClient, custom, erc20Abi, erc721Abi, parseAbi, toHex } from "viem";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Engine, Mode, Standard, VaultId } from "../../core/index.ts";
+import {
+  type Engine,
+  type Mode,
+  type Standard,
+  type VaultId,
+  WITHDRAWAL_EVENTS,
+} from "../../core/index.ts";
 import { signatureChecks } from "../../core/l1/connect.ts";
 import { proofOnMirror } from "../../core/mirror/relay.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
@@ -226,7 +232,7 @@ describe("withdrawals of another chain's tokens", () => {
         90n,
       ]);
       const reverted: string[] = [];
-      const stop = near.engine.events.on("withdrawal", ({ withdrawal }) =>
+      const stop = near.engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) =>
         reverted.push(withdrawal.status),
       );
       await far.rpc("evm_revert", [snapshot]);
@@ -377,7 +383,7 @@ describe("withdrawals of another chain's tokens", () => {
     asked.push(await requestFar(second, 4n));
     await far.rpc("evm_setAutomine", [false]);
     const stopping = new AbortController();
-    engine.events.on("withdrawal", ({ withdrawal }) => {
+    engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) => {
       if (withdrawal.status === "submitted") stopping.abort(new Error("stopped"));
     });
     const stopped = expect(successor.round(stopping.signal)).rejects.toThrow("stopped");

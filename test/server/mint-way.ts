@@ -53,7 +53,7 @@ const ran = (): Ran[] => {
 for (let i = 0; i < 20; i++) await post();
 let way: Ran[] | null = null;
 // Told when the mint is durable, in the same pass.
-engine.events.on("mint", () => {
+engine.events.on("mint.accepted", () => {
   const its = ran();
   if (way === null || its.length < way.length) way = its;
 });

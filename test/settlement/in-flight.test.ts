@@ -247,7 +247,7 @@ describe("several commits under way", () => {
     // Once the first batch is sent, two of those who have signed it are gone, and two others are
     // there.
     let away = [3, 4];
-    engine.events.on("batchSubmitted", () => {
+    engine.events.on("batch.submitted", () => {
       away = [0, 1];
     });
     const members = (await Promise.all(open)).map((member, index) => ({
@@ -292,7 +292,7 @@ describe("several commits under way", () => {
     // Long enough that a slow machine mines the first one before it is offered again.
     const l1 = await chain.connectOperator(chain.request, { replaceAfterMs: 600 });
     const offers = new Map<string, number>();
-    engine.events.on("batchSubmitted", ({ batchId }) =>
+    engine.events.on("batch.submitted", ({ batchId }) =>
       offers.set(batchId, (offers.get(batchId) ?? 0) + 1),
     );
     await sealMany(world, 4);

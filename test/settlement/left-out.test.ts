@@ -1,6 +1,6 @@
 import { createWalletClient } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import type { L1Event, VaultId } from "../../core/index.ts";
+import { type L1Event, type VaultId, WITHDRAWAL_EVENTS } from "../../core/index.ts";
 import { withdrawalCancellationCalldata } from "../../core/l1/index.ts";
 import { cancellationId } from "../../core/protocol/typed-data.ts";
 import {
@@ -39,8 +39,8 @@ async function rounds(count: number): Promise<void> {
 
 function reverted(): string[] {
   const names: string[] = [];
-  world.engine.events.on("batchReverted", ({ batchId }) => names.push(batchId));
-  world.engine.events.on("withdrawal", ({ type, withdrawal }) => {
+  world.engine.events.on("batch.reverted", ({ batchId }) => names.push(batchId));
+  world.engine.events.on(WITHDRAWAL_EVENTS, ({ type, withdrawal }) => {
     if (type === "withdrawal.reverted") names.push(withdrawal.withdrawalId);
   });
   return names;

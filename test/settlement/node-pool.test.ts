@@ -140,7 +140,7 @@ describe("an RPC", () => {
     const vaultId = await world.mint("erc20", "validium", "", 50);
     await settler.round();
     const reverted: string[] = [];
-    engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+    engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
     node.faults = { lag: Number((await l1.blockNumber()) - before) };
     const asked = () => node.asked.get("eth_blockNumber") ?? 0;
     const askedBefore = asked();

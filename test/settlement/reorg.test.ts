@@ -1,7 +1,7 @@
 import { MemoryLevel } from "memory-level";
 import { toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import { openEngine, restoreStore } from "../../core/index.ts";
+import { openEngine, restoreStore, WITHDRAWAL_EVENTS } from "../../core/index.ts";
 import { NaiveJournal } from "../core/naive/naive-store.ts";
 import { createWorld, expectOneHistory, type World } from "./fixture.ts";
 
@@ -40,7 +40,7 @@ describe("a reorganisation below finality", () => {
       await world.mint("erc20", "validium", "", 5);
       const snapshot = await chain.rpc("evm_snapshot");
       const reverted: string[] = [];
-      engine.events.on("batchReverted", ({ batchId, status }) =>
+      engine.events.on("batch.reverted", ({ batchId, status }) =>
         reverted.push(`${batchId} ${status}`),
       );
 
@@ -91,7 +91,7 @@ describe("a reorganisation below finality", () => {
 
     await reorganise(world, snapshot, 3);
     const seen: string[] = [];
-    engine.events.on("withdrawal", ({ withdrawal }) => seen.push(withdrawal.status));
+    engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) => seen.push(withdrawal.status));
     await settler.round();
     expect(seen).toContain("submitted");
     const second = await engine.withdrawals.get(principal.applicationId, withdrawalId);
@@ -114,7 +114,7 @@ describe("a reorganisation below finality", () => {
 
     await reorganise(world, snapshot, 1);
     const reverted: string[] = [];
-    engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+    engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
     await restarted().round();
     expect(reverted).toEqual(["zk-rollup-0"]);
     const second = await engine.batches.get("zk-rollup", 0);
@@ -131,7 +131,7 @@ describe("a reorganisation below finality", () => {
     await world.mint("erc20", "validium", "", 5);
     await chain.newSettler({ engine, l1, committee }).round();
     const reverted: unknown[] = [];
-    engine.events.on("batchReverted", (batch) => reverted.push(batch));
+    engine.events.on("batch.reverted", (batch) => reverted.push(batch));
     await chain.mine(3);
     await chain.newSettler({ engine, l1, committee }).round();
     expect(reverted).toEqual([]);
@@ -152,7 +152,7 @@ describe("a reorganisation of blocks that were final", () => {
       await world.mint("erc20", "validium", "", 50);
       await settler.round();
       const reverted: string[] = [];
-      engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+      engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
       const vaultId = await world.mint("erc20", "zk-rollup", "", 50);
       const snapshot = await chain.rpc("evm_snapshot");
       await settler.round();
@@ -214,8 +214,8 @@ describe("a reorganisation of blocks that were final", () => {
       const settler =
         started === "running" ? world.settler : chain.newSettler({ engine, l1, committee });
       const seen: string[] = [];
-      engine.events.on("withdrawal", ({ withdrawal }) => seen.push(withdrawal.status));
-      engine.events.on("batchReverted", ({ batchId }) => seen.push(batchId));
+      engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) => seen.push(withdrawal.status));
+      engine.events.on("batch.reverted", ({ batchId }) => seen.push(batchId));
       await settler.round();
       expect(seen).toEqual(["submitted", "submitted", "settled"]);
       expect(await l1.withdrawn(vaultId, "erc20")).toBe(20n);

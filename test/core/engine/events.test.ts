@@ -3,13 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import fc from "fast-check";
-import { describe, expect } from "vitest";
+import { describe, expect, expectTypeOf } from "vitest";
 import {
   type ApplicationEvent,
   type Engine,
   type EngineEvents,
+  type EventType,
   MODES,
   type Uuid,
+  WITHDRAWAL_EVENTS,
 } from "../../../core/index.ts";
 import { EventHub } from "../../../core/ledger/event-hub.ts";
 import { Followers } from "../../../core/ledger/followers.ts";
@@ -310,17 +312,33 @@ function subjectOf(data: ApplicationEvent["data"]): string {
   return "batchId" in data ? data.batchId : "assetId" in data ? data.assetId : "";
 }
 
-const withdrawal = (applicationId: string) => ({ applicationId }) as EngineEvents["withdrawal"];
+const withdrawal = (applicationId: string) =>
+  ({ applicationId }) as EngineEvents["withdrawal.accepted"];
+
+it("an embedder hears of changes by the names that webhooks and streams have for them", async () => {
+  type Own = Exclude<keyof EngineEvents, EventType>;
+  expectTypeOf<Own>().toEqualTypeOf<"access" | "webhook">();
+  const made = await holding();
+  const { engine, tenant } = made;
+  const heard: string[] = [];
+  const heardFrom = (await eventsOf(engine, tenant.applicationId)).length;
+  for (const type of ["mint.accepted", "batch.sealed", ...WITHDRAWAL_EVENTS] as const)
+    engine.events.on(type, () => heard.push(type));
+  await withdrawOne(engine, tenant.principal, await signed(made, 10n));
+  await engine.events.stream(tenant.applicationId, { after: heardFrom, follow: true }).next();
+  expect(heard).toEqual(["withdrawal.accepted"]);
+  expect(typesOf(await eventsOf(engine, tenant.applicationId, heardFrom))).toEqual(heard);
+});
 
 describe("the hub of events", () => {
   it("publishes them in the order of emission, though some are read first and one fails", async () => {
     const hub = new EventHub();
     const told: (string | null)[] = [];
-    hub.on("withdrawal", ({ applicationId }) => told.push(applicationId));
+    hub.on("withdrawal.accepted", ({ applicationId }) => told.push(applicationId));
     hub.on("access", ({ applicationId }) => told.push(applicationId));
-    const reads = [1, 2, 3].map(() => Promise.withResolvers<EngineEvents["withdrawal"]>());
+    const reads = [1, 2, 3].map(() => Promise.withResolvers<EngineEvents["withdrawal.accepted"]>());
     hub.emit("access", { applicationId: "first" });
-    for (const { promise } of reads) hub.emit("withdrawal", () => promise);
+    for (const { promise } of reads) hub.emit("withdrawal.accepted", () => promise);
     hub.emit("access", { applicationId: "last" });
     expect(told).toEqual(["first"]);
     reads[2]?.resolve(withdrawal("third"));
@@ -339,7 +357,7 @@ it("a withdrawal is published before its engine has closed", async () => {
   const made = await holding();
   const { engine, tenant } = made;
   const told: string[] = [];
-  engine.events.on("withdrawal", ({ withdrawal: { status } }) => told.push(status));
+  engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal: { status } }) => told.push(status));
   await withdrawOne(engine, tenant.principal, await signed(made, 10n));
   await engine.close();
   expect(told).toEqual(["accepted"]);

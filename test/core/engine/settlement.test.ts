@@ -1,4 +1,5 @@
 import { describe, expect, vi } from "vitest";
+import { WITHDRAWAL_EVENTS } from "../../../core/model.ts";
 import { withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
 import { Table } from "../../../core/store/group.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
@@ -20,9 +21,9 @@ describe("the life of a batch", () => {
     const { engine, tenant, clock } = await holding();
     await using _ = engine;
     const statuses: string[] = [];
-    engine.events.on("batchSubmitted", ({ status }) => statuses.push(status));
-    engine.events.on("batchCommitted", ({ status }) => statuses.push(status));
-    engine.events.on("batchFinalized", ({ status }) => statuses.push(status));
+    engine.events.on("batch.submitted", ({ status }) => statuses.push(status));
+    engine.events.on("batch.settled", ({ status }) => statuses.push(status));
+    engine.events.on("batch.finalized", ({ status }) => statuses.push(status));
     const mintStatus = async () =>
       (await engine.transactions.list(tenant.applicationId)).data[0]?.status;
     expect(await mintStatus()).toBe("batched");
@@ -133,7 +134,7 @@ describe("the life of a batch", () => {
     await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
     expect(engine.operator.portal(HOME).observed).toBe(8n);
     const reverted: string[] = [];
-    engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
+    engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
     await engine.operator.recordReorg(HOME, 6n);
     expect(await engine.batches.get("validium", 0)).toMatchObject({
       status: "submitted",
@@ -158,7 +159,7 @@ describe("a withdrawal", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     const told: string[] = [];
-    engine.events.on("withdrawal", ({ withdrawal }) => told.push(withdrawal.status));
+    engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) => told.push(withdrawal.status));
     const request = await signed(fix, 30n);
     const accepted = await withdrawOne(engine, tenant.principal, request);
     expect(accepted).toMatchObject({

@@ -156,7 +156,7 @@ describe("a failing write", () => {
     const batch = database.batch;
     failWrites(database);
     const heard: unknown[] = [];
-    engine.events.on("mint", (event) => heard.push(event));
+    engine.events.on("mint.accepted", (event) => heard.push(event));
     const outcomes = await Promise.allSettled([
       mint(2),
       mint(3),

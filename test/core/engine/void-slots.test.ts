@@ -56,7 +56,7 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     await using _ = engine;
     const before = engine.batches.state();
     const told: unknown[] = [];
-    engine.events.on("slotsVoided", ({ batch, slots }) => told.push([batch.batchId, slots]));
+    engine.events.on("mint.failed", ({ batch, slots }) => told.push([batch.batchId, slots]));
     const batch = await engine.operator.voidSlots(mode, 0, [
       { firstSlot: 1, count: 1, failure: REASON },
     ]);

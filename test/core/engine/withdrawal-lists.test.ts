@@ -1,7 +1,7 @@
 import { numberToHex } from "viem";
 import { describe, expect, it } from "vitest";
 import type { ListedWithdrawal } from "../../../core/index.ts";
-import type { Hash, Hex } from "../../../core/model.ts";
+import { type Hash, type Hex, WITHDRAWAL_EVENTS } from "../../../core/model.ts";
 import { compactSignature } from "../../../core/protocol/signature.ts";
 import { cancellationId, withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
@@ -61,7 +61,7 @@ describe("a list that its owner signed once", () => {
     const { engine, tenant } = made;
     await using _ = engine;
     const told: string[] = [];
-    engine.events.on("withdrawal", ({ withdrawal }) =>
+    engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) =>
       told.push(`${withdrawal.vaultId} ${withdrawal.status}`),
     );
     const list = await signedList(made, [COINS, 1n, 3n]);
