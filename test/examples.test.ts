@@ -19,6 +19,7 @@ import { versionedHash } from "../core/protocol/kzg.ts";
 import { unpackVaultId } from "../core/protocol/vault.ts";
 import { until } from "../scripts/demo/until.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
+import { startChain } from "../scripts/sandbox/chain.ts";
 import { type Sandbox, startSandbox } from "../scripts/sandbox/sandbox.ts";
 import { createClient, mint } from "../server/client/index.ts";
 import { expectPrinted, programs, type Step, shell, stepsOf } from "./guide.ts";
@@ -27,6 +28,8 @@ const MODE = "zk-rollup" as const;
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const [ALICE, BOB, CAROL] = USERS;
+/** The comment that opens an example. */
+const HEAD = /^\/\*\*[\s\S]*?\*\/\n+/;
 
 describe("the examples, run as their reader runs them", () => {
   let folder: string;
@@ -48,15 +51,45 @@ describe("the examples, run as their reader runs them", () => {
   }
 
   test("embed.ts is the README's code, and proves its vault", async () => {
-    expect(read("README.md")).toContain(
-      read("examples/embed.ts").replace(/^\/\*\*[\s\S]*?\*\/\n/, "```ts\n"),
-    );
+    expect(read("README.md")).toContain(read("examples/embed.ts").replace(HEAD, "```ts\n"));
     expect(await output("embed.ts")).toMatch(
       /^vault 9223372036854775808 of zk-rollup-0 has root 0x[0-9a-f]{64}\n$/,
     );
   });
 
-  test.each(["embed", "loyalty", "tickets"])(
+  test("embed-and-settle.ts is the guide's code, and settles on a chain as the guide says", async () => {
+    const blocks = [...read("docs/guides/embed.md").matchAll(/^```ts\n([\s\S]*?)^```$/gm)];
+    expect(blocks.map(([, code]) => code).join("\n")).toBe(
+      read("examples/embed-and-settle.ts").replace(HEAD, ""),
+    );
+    const [, deploying, running, ...more] = stepsOf("embed");
+    if (deploying === undefined || running === undefined)
+      throw new Error("the guide lost commands");
+    expect(more).toEqual([]);
+    const own = mkdtempSync(join(folder, "settled-"));
+    const chain = await startChain("local", 0);
+    try {
+      const commands = `${deploying.commands.trimEnd()} --json`.replaceAll(
+        "http://127.0.0.1:8545",
+        chain.rpcUrl,
+      );
+      const deployed = await shell(commands, own, { PATH: programs(own) });
+      const { settlement, tokens } = JSON.parse(deployed) as Record<string, never> & {
+        settlement: { address: string };
+        tokens: { address: string }[];
+      };
+      const env = {
+        RPC_URL: chain.rpcUrl,
+        CONTRACT: settlement.address,
+        TOKEN: `${tokens[0]?.address}`,
+      };
+      expectPrinted(await output("embed-and-settle.ts", [], env, own), running);
+    } finally {
+      await chain.stop();
+    }
+  });
+
+  test.each(["loyalty", "tickets"])(
     "the guide %s prints what it says, line by line",
     async (guide) => {
       const steps = stepsOf(guide);
