@@ -6,7 +6,7 @@
  *   CONTRACT=0x… TOKEN=0x… npm run example -- embed-and-settle
  */
 
-// What the program needs.
+// The program imports public paths alone.
 import { type EventData, type EventType, openEngine } from "mintmark";
 import { connectL1 } from "mintmark/l1";
 import { withdrawalListTypedData } from "mintmark/protocol";

@@ -72,14 +72,14 @@ export class EventHub {
   }
 }
 
-/** What is told of a batch, under the name that webhooks and streams have for it. */
+/** A batch is told under the names that webhooks and streams have. */
 type BatchEvents = { readonly [T in Extract<EventType, `batch.${string}`>]: Batch };
 /** Everything that webhooks and streams tell of withdrawals. */
 type WithdrawalEvents = {
   readonly [T in Extract<EventType, `withdrawal.${string}`>]: {
     readonly applicationId: Uuid;
     readonly type: T;
-    /** As it is now. */
+    /** Its current state. */
     readonly withdrawal: Withdrawal;
   };
 };

@@ -78,7 +78,7 @@ function requireIdempotencyKey(key: string): string {
   return key;
 }
 
-/** What to mint: the body of `POST /api/v1/mint`. */
+/** A request is the body of `POST /api/v1/mint`. */
 export interface MintRequest {
   readonly users: readonly MintRecipient[];
 }

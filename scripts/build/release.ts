@@ -7,7 +7,7 @@ import { answerHelp } from "../cli/exit.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What a registry shows of a package, and what provenance is checked against. */
+/** A registry shows these fields of a package, and checks provenance against one of them. */
 const NEEDED = [
   "name",
   "version",
