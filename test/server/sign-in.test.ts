@@ -256,7 +256,7 @@ describe("pages", () => {
     }
   });
 
-  test("bring the core's code to the browser in one file, and of the packages noble's hashes and curves and Preact only", async () => {
+  test("bring the core's code to the browser in one file, and of the packages only those that check proofs, encode calls and draw", async () => {
     const { statusCode, body, headers } = await world.app.inject({ url: "/explorer/explorer.js" });
     expect([statusCode, headers["content-type"]]).toEqual([200, "text/javascript; charset=utf-8"]);
     expect(body).not.toMatch(/^(?:import|export)\b/m);
@@ -266,7 +266,8 @@ describe("pages", () => {
     const packages = sources.flatMap(
       (path) => /.*node_modules\/(@[^/]+\/[^/]+|[^/]+)/.exec(path)?.[1] ?? [],
     );
-    expect(new Set(packages)).toEqual(new Set(["@noble/hashes", "@noble/curves", "ox", "preact"]));
+    const named = ["@noble/hashes", "@noble/curves", "ox", "preact", "viem", "abitype"];
+    expect(new Set(packages)).toEqual(new Set(named));
     expect(await pageScript("explorer")).toEqual(Buffer.from(body));
   });
 });

@@ -106,7 +106,7 @@ test("a node that tells each log twice, the newest first, tells of each once", a
   world = await createWorld({ request });
   const { engine, principal } = world;
   const committed: string[] = [];
-  engine.events.on("batchCommitted", ({ batchId }) => committed.push(batchId));
+  engine.events.on("batch.settled", ({ batchId }) => committed.push(batchId));
   const first = await world.mint("erc20", "validium", "", 50);
   await world.mint("erc721", "zk-rollup", "1");
   await world.settler.round();
