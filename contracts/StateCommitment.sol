@@ -26,7 +26,9 @@ import {Withdrawals} from "./state/Withdrawals.sol";
 ///   6. If two vaults hold one ERC-721 token, anybody voids the later one before it matures
 ///      ({VaultRecords-voidDuplicate}).
 ///   7. The holder of a token brings it back: the token burns it and has this contract make a vault
-///      ({Makings-make}), which is withdrawn or given away like any other.
+///      ({Makings-make}), which is withdrawn or given away like any other. An owner of many small
+///      vaults, or of one at its last transfer, has this contract make them anew
+///      ({Makings-renew}).
 ///
 /// Four pieces of code run on this one storage, because one contract could not hold them: commits
 /// and withdrawals here, transfers in {Transfers}, L1's own vaults in {Makings}, all else in
@@ -109,8 +111,12 @@ contract StateCommitment is Commits, IDeployment {
     /// @dev {Administration} has no functions whose code this deployment lacks.
     function _codeOf(bytes4 selector) private view returns (address) {
         if (_isOfTransfers(selector) && transfersCode != address(0)) return transfersCode;
-        if (selector == IMakings.make.selector && makingsCode != address(0)) return makingsCode;
+        if (_isOfMakings(selector) && makingsCode != address(0)) return makingsCode;
         return administrationCode;
+    }
+
+    function _isOfMakings(bytes4 selector) private pure returns (bool) {
+        return selector == IMakings.make.selector || selector == IMakings.renew.selector;
     }
 
     function _isOfTransfers(bytes4 selector) private pure returns (bool) {

@@ -1,9 +1,10 @@
 import { type Address, type Hex, parseEventLogs, toHex } from "viem";
-import { provenVaultArguments, STANDARD_VALUE } from "../../core/l1/arguments.ts";
+import { provenVaultArguments, renewalArguments, STANDARD_VALUE } from "../../core/l1/arguments.ts";
 import type { VaultContent } from "../../core/ports.ts";
 import { placeVaults } from "../../core/protocol/batch-data.ts";
+import { renewalListTypedData } from "../../core/protocol/typed-data.ts";
 import { packMadeVaultId } from "../../core/protocol/vault.ts";
-import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { account, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { sendCalldata } from "./commits.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";
 
@@ -11,6 +12,10 @@ const UNITS_AIM = 90_000;
 const ID_AIM = 120_000;
 const CARD_EXIT_AIM = 106_000;
 const COIN_EXIT_AIM = 90_000;
+const RENEWAL_AIM = 25_000;
+const BATCH_VAULTS = 1_024;
+const SMALL_VAULTS = 20;
+const DEADLINE = 2n ** 40n;
 /** Holders of each token. Each enters once, and has given all that it held. */
 const HOLDERS = 4;
 
@@ -19,9 +24,9 @@ export async function makingSection(): Promise<Section> {
     title: "Vaults that L1 makes",
     method: `A holder enters all units that it holds of one of this project's tokens, which burns them. An ERC-721's first entry also
 marks its asset. An exit is the owner's own call for such a vault, of the same holder, with the storage word shared. The
-tokens of the escrows are OpenZeppelin's.`,
+tokens of the escrows are OpenZeppelin's. Renewed vaults lie in a batch of 1,024.`,
     unit: "transaction",
-    measurements: [...(await entries()), ...(await escrows())],
+    measurements: [...(await entries()), ...(await escrows()), ...(await renewals())],
   };
 }
 
@@ -127,6 +132,55 @@ async function escrows(): Promise<Measurement[]> {
     ...measured,
     measurement("creating the escrow of an ERC-20", created[0]),
     measurement("creating the escrow of an ERC-721", created[1]),
+  ];
+}
+
+/** One owner's small vaults become one, under one signature that anybody brings. */
+async function renewals(): Promise<Measurement[]> {
+  const chain = await openGasChain();
+  const owner = account("owner of small vaults");
+  const others = owners(BATCH_VAULTS - SMALL_VAULTS, "owner of one vault");
+  const slots = [...Array.from({ length: SMALL_VAULTS }, () => owner.address), ...others].map(
+    (each, i) => ({
+      chainId: CHAIN_ID,
+      assetType: chain.tokens.erc20.type,
+      owner: each,
+      amount: BigInt(1 + i),
+      blob: "0x" as const,
+    }),
+  );
+  const { hash, proofOf } = await sendCalldata(chain, slots, 0);
+  const header = await chain.header(hash);
+  const vaults = (placeVaults(slots, "zk-rollup", 0) as readonly VaultContent[]).slice(
+    0,
+    SMALL_VAULTS,
+  );
+  const list = vaults.map(({ vaultId, amount }) => ({
+    vaultId,
+    withdrawnBefore: 0n,
+    quantity: amount,
+  }));
+  const recipient = owner.address;
+  const message = { vaults: list, recipient, deadline: DEADLINE };
+  const signature = await owner.signTypedData(renewalListTypedData(chain.settlement, message));
+  const authorization = { deadline: DEADLINE, signature, list };
+  const args = renewalArguments(
+    vaults.map((vault) => ({
+      ...proofOf(vault),
+      header,
+      quantity: vault.amount,
+      recipient,
+      authorization,
+    })),
+  );
+  const gas = await chain.gasOf(chain.state.write.renew(args));
+  return [
+    measurement(
+      `${SMALL_VAULTS} ERC-20 vaults of one owner renewed as one, one signature`,
+      gas,
+      SMALL_VAULTS,
+      RENEWAL_AIM,
+    ),
   ];
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {WithdrawalGroup} from "./Model.sol";
+
 /// @title Makings: the vaults that L1 itself makes; docs/protocol.md 11.
 /// @notice A made vault has an id of its own series: `1 << 62 | making << 20 | slot`. It exits as
 /// every vault does, by {IWithdrawals-withdraw} with the making's header, whose `committedAt` is 0.
@@ -29,8 +31,13 @@ interface IMakings {
     error NotToken(uint256 assetType, address caller);
     /// @notice The base units are no whole number of quantized units.
     error AmountIndivisible(uint256 amount, uint256 quantum);
-    /// @notice Nobody could ever withdraw a vault of this owner, amount and minting blob.
+    /// @notice Nobody could ever withdraw a vault of this owner, amount and minting blob, or it is of
+    /// the making's 256th asset.
     error VaultUnpayable(address owner, uint256 amount, bytes blob);
+    /// @notice A renewal takes its list whole. An entry of the list has no item, or two.
+    error RenewalIncomplete();
+    /// @notice A renewal holds a second vault of one ERC-721 token.
+    error TokenTwice(uint64 vaultId);
 
     /// @notice Makes one vault of units that the caller, the asset's token on this chain, has taken
     /// out of its supply. No minting role and no issuer takes part: the token speaks for its supply.
@@ -46,4 +53,21 @@ interface IMakings {
         uint256 amount,
         bytes calldata blob
     ) external returns (uint64 vaultId);
+
+    /// @notice Takes all that a list of vaults says, and makes one vault of it for each asset and
+    /// minting blob, in place of tokens. So small vaults become one, and a vault that transfers
+    /// have given away eight times begins anew. All that a withdrawal checks holds, maturity
+    /// included. Anybody may call this with the owner's signature over the EIP-712 message
+    /// `RenewalList`. The owner's own call needs none.
+    /// @dev The list is taken whole or not at all. Each vault tells what is taken of it by
+    /// {IWithdrawals-Withdrawn}, with this contract as the recipient. Reverts with
+    /// {ITransfers-NotTransferable} when the recipient is not the owner and an asset is not
+    /// transferable.
+    /// @param groups As for {IWithdrawals-withdrawBatch}. Each item names an entry of list 0.
+    /// @param list As for {IWithdrawals-withdrawBatch}. Its `recipient` owns the made vaults.
+    /// @return making The making's number, final only when the transaction's block is.
+    function renew(
+        WithdrawalGroup[] calldata groups,
+        bytes calldata list
+    ) external returns (uint64 making);
 }

@@ -30,6 +30,9 @@ library Messages {
     bytes32 private constant WITHDRAWAL_LIST_TYPEHASH = keccak256(
         "WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)"
     );
+    bytes32 private constant RENEWAL_LIST_TYPEHASH = keccak256(
+        "RenewalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)"
+    );
     bytes32 private constant CANCELLATION_TYPEHASH = keccak256(
         "Cancellation(address signer,bytes32 id)"
     );
@@ -162,6 +165,25 @@ library Messages {
         address recipient,
         uint64 deadline
     ) internal pure returns (bytes32) {
+        return _list(WITHDRAWAL_LIST_TYPEHASH, vaults, recipient, deadline);
+    }
+
+    /// @notice An owner renews vaults, all of the list in one call.
+    /// @param vaults Whole entries of 24 bytes.
+    function renewalList(
+        bytes calldata vaults,
+        address recipient,
+        uint64 deadline
+    ) internal pure returns (bytes32) {
+        return _list(RENEWAL_LIST_TYPEHASH, vaults, recipient, deadline);
+    }
+
+    function _list(
+        bytes32 listTypeHash,
+        bytes calldata vaults,
+        address recipient,
+        uint64 deadline
+    ) private pure returns (bytes32) {
         bytes32 entriesHash;
         bytes32 typeHash = LISTED_VAULT_TYPEHASH;
         assembly ("memory-safe") {
@@ -185,7 +207,7 @@ library Messages {
             }
             entriesHash := keccak256(hashes, sub(hash, hashes))
         }
-        return keccak256(abi.encode(WITHDRAWAL_LIST_TYPEHASH, entriesHash, recipient, deadline));
+        return keccak256(abi.encode(listTypeHash, entriesHash, recipient, deadline));
     }
 
     function _batch(

@@ -300,16 +300,32 @@ library PackedItems {
                 quantity = uint64(amounts >> 128);
                 cursor += AMOUNTS_BYTES;
             }
-            bytes calldata blob = _slice(item, cursor + 1, _word(item, cursor) >> 248);
-            cursor += 1 + blob.length;
-            if (flags > ALL_FLAGS || cursor > item.length || (item.length - cursor) % 32 != 0)
+            if (flags > ALL_FLAGS) revert ItemMalformed(vaultId);
+            (vault.blob, siblings) = bodyOf(item, cursor, vaultId);
+        }
+    }
+
+    /// @notice The end of an item: the minting blob at an offset, and the siblings behind it.
+    function bodyOf(
+        bytes calldata item,
+        uint256 offset,
+        uint64 vaultId
+    ) internal pure returns (bytes calldata blob, bytes32[] calldata siblings) {
+        unchecked {
+            blob = _slice(item, offset + 1, _word(item, offset) >> 248);
+            uint256 cursor = offset + 1 + blob.length;
+            if (cursor > item.length || (item.length - cursor) % 32 != 0)
                 revert ItemMalformed(vaultId);
-            vault.blob = blob;
             assembly ("memory-safe") {
                 siblings.offset := add(item.offset, cursor)
                 siblings.length := shr(5, sub(item.length, cursor))
             }
         }
+    }
+
+    /// @notice The position that a listed item names in its list.
+    function positionOf(bytes calldata item) internal pure returns (uint256) {
+        return (_word(item, 0) >> 224) & 0xffff;
     }
 
     function _word(bytes calldata data, uint256 offset) private pure returns (uint256 word) {

@@ -34,9 +34,24 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         address recipient,
         uint256 by
     ) internal {
+        _consume(terms.standard, vault, quantity, recipient, by);
+        unchecked {
+            // A quantum has 128 bits.
+            _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
+        }
+    }
+
+    /// @dev Takes units off a proven vault by its owner's word, for whoever `recipient` is.
+    function _consume(
+        Standard standard,
+        Vault memory vault,
+        uint64 quantity,
+        address recipient,
+        uint256 by
+    ) internal {
         uint64 vaultId = vault.vaultId;
         uint64 before;
-        if (terms.standard == Standard.ERC721) {
+        if (standard == Standard.ERC721) {
             if (quantity != 1) revert IWithdrawals.QuantityTooLarge(vaultId, quantity, 1);
             _take(vaultId);
         } else {
@@ -44,9 +59,8 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         }
         _authorize(vaultId, vault.owner, before, by);
         unchecked {
-            // The sum is at most the vault's amount. A quantum has 128 bits.
+            // The sum is at most the vault's amount.
             emit IWithdrawals.Withdrawn(vaultId, recipient, quantity, before + quantity);
-            _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
         }
     }
 

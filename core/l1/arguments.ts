@@ -175,6 +175,27 @@ export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemG
   return [[...groups.values()], lists, itemGas] as const;
 }
 
+/** The arguments of `renew` for the vaults of one list, all of which the calls name. */
+export function renewalArguments(calls: readonly WithdrawalCall[]) {
+  const [groups, [list = "0x"]] = withdrawalBatchArguments(calls, 0n);
+  return [groups, list] as const;
+}
+
+/**
+ * Calldata of `renew` on the settlement contract. Any account can send it with the owner's signature
+ * of `renewalListTypedData`; the owner's own call has `0x` in its place. Errors are as for a batch
+ * of withdrawals.
+ *
+ * @param calls - every vault of the list once, with the list in each
+ *
+ * @example
+ * const authorization = { deadline, list, signature };
+ * const data = renewalCalldata(proofs.map((proof) => ({ ...proof, quantity, recipient, authorization })));
+ */
+export function renewalCalldata(calls: readonly WithdrawalCall[]): Hex {
+  return encodeFunctionData({ abi, functionName: "renew", args: renewalArguments(calls) });
+}
+
 /** The contract's `WithdrawalGroup` of a call's batch and asset, without items. */
 function withdrawalGroup({ vault, header, assetPath }: WithdrawalCall) {
   const place = { ...headerPlaceOf(vault.vaultId), header };

@@ -84,6 +84,7 @@ export {
   claimTypedData,
   MAX_LISTED_VAULTS,
   mirroredStateTypedData,
+  renewalListTypedData,
   TYPED_DATA_TYPES,
   validiumBatchTypedData,
   withdrawalListDigest,

@@ -81,6 +81,7 @@ export const TYPED_DATA_TYPES = {
     "uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch",
   ),
   WithdrawalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
+  RenewalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
   ListedVault: struct("uint64 vaultId,uint64 withdrawnBefore,uint64 quantity"),
   Cancellation: struct("address signer,bytes32 id"),
   Claim: struct("address link,address owner"),
@@ -183,11 +184,23 @@ export function withdrawalListTypedData(
   settlement: PortalIdentity,
   message: WithdrawalListMessage,
 ) {
-  requireInteger("vaults", message.vaults.length, 1, MAX_LISTED_VAULTS);
-  for (const [i, vault] of message.vaults.entries()) requireListable(vault, `vaults[${i}].`);
-  requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
+  requireList(message);
   const { WithdrawalList, ListedVault } = TYPED_DATA_TYPES;
   return typedData(settlement, { WithdrawalList, ListedVault }, "WithdrawalList", message);
+}
+
+/**
+ * The `RenewalList` for viem's `signTypedData`: L1 takes the whole list in one call, and makes vaults
+ * of the recipient in place of tokens. Throws `validation_failed` for values out of bounds.
+ *
+ * @example
+ * const message = { vaults: [{ vaultId, withdrawnBefore: 0n, quantity: 5n }], recipient, deadline };
+ * const signature = await owner.signTypedData(renewalListTypedData(settlement, message));
+ */
+export function renewalListTypedData(settlement: PortalIdentity, message: WithdrawalListMessage) {
+  requireList(message);
+  const { RenewalList, ListedVault } = TYPED_DATA_TYPES;
+  return typedData(settlement, { RenewalList, ListedVault }, "RenewalList", message);
 }
 
 /**
@@ -255,6 +268,12 @@ export function claimTypedData(settlement: PortalIdentity, message: ClaimMessage
  */
 export function claimDigest(settlement: PortalIdentity, message: ClaimMessage): Hash {
   return hashTypedData(claimTypedData(settlement, message));
+}
+
+function requireList({ vaults, deadline }: WithdrawalListMessage): void {
+  requireInteger("vaults", vaults.length, 1, MAX_LISTED_VAULTS);
+  for (const [i, vault] of vaults.entries()) requireListable(vault, `vaults[${i}].`);
+  requireBigint("deadline", deadline, 0n, MAX_UINT64);
 }
 
 /** @param at - begins the names of its fields: `vaults[3].` in a list */
