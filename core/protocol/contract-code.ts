@@ -7,11 +7,11 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":22891,"hash":"0xbf7db74a7da9af8146b1c8709c3e66f0016afefdc37d33f043bf56e172388a63","immutables":{"administrationCode":[3350,15210],"transfersCode":[277,15333,15378],"makingsCode":[4198,15246,15291],"changeDelay":[1987],"_domainChainId":[17034],"_domainHash":[17072],"maturity":[1176,2989,9117]},"creation":{"bytes":46579,"hash":"0x7556e8209152064e573533b952a13c80958bed429376367eac5a1eb31e6716a1"}},
-  Administration: {"bytes":21505,"hash":"0x3c41376300417251853423d3ee41cbb4a3eecfddf39f8836967dde71c89d0451","immutables":{},"creation":{"bytes":21531,"hash":"0x16ecb4f17e9c9c43be186e800809f9b6a0b7506e075d74bf730b7745382c3bbd"}},
-  Transfers: {"bytes":24233,"hash":"0xf79f776b521837191068a29c8ecd69649d5fc5c05b2af0219c947c778661b17b","immutables":{},"creation":{"bytes":24259,"hash":"0x2626a97ec9179a9bfaa4823af2e32bc99e73661381433618ebdf232105801773"}},
-  Makings: {"bytes":5126,"hash":"0x6701faf3604d20c11bd52dcdbe7058aaec3e2326635f3514af6d7517ccb7fce8","immutables":{},"creation":{"bytes":5152,"hash":"0xa8a5ac644fd6b61bd75d5c1fdbc277988085bda5d337b6a6545d586458223e1d"}},
-  StateMirror: {"bytes":22900,"hash":"0x6e490b0989af45ea94e8283ebb8d8da82fe33173d9558b6ae9f8bc8837c55c0b","immutables":{"sourceChainId":[2701,12379,16628],"sourceContract":[2747,6611,16683],"changeDelay":[4564,6554],"_domainChainId":[17305],"_domainHash":[17343],"maturity":[1643,9135,12068]},"creation":{"bytes":24697,"hash":"0xbc64263d40dff0ed189f2c2fa5c1a2276dbea88a3be3ca38c0250c45ee8e6ad4"}},
+  StateCommitment: {"bytes":23574,"hash":"0x5b8a78043e1a527ae968be726a36ac75b7784cb70d2347da0cd7e4be5c2f6c05","immutables":{"administrationCode":[3341,15851],"transfersCode":[278,16016,16061],"makingsCode":[4905,15887,15932],"changeDelay":[1978],"_domainChainId":[17717],"_domainHash":[17755],"maturity":[1177,2980,9766]},"creation":{"bytes":47262,"hash":"0xae1f144ebf30fe691e46fdf575a05c525a498c7ecbbe9f3e39e5c3e4e45047e6"}},
+  Administration: {"bytes":21505,"hash":"0x134cbefceb75b550bd4f060c22ab2f50a8aa7863de30d7c07ac48818fec8ab55","immutables":{},"creation":{"bytes":21531,"hash":"0x20915bb52baac25bd35db5709457c9ed9183d04857860dc0047756dff366aec9"}},
+  Transfers: {"bytes":24275,"hash":"0x4cdc6cce0c4d4a34f3061a53eb736e78dd96203ea5a91f3c429de5cf56959d40","immutables":{},"creation":{"bytes":24301,"hash":"0x51a13f183c2cf8e6ee782c2f6a3bc9d74a2094bf8e21d5c6c1181bc883196180"}},
+  Makings: {"bytes":19308,"hash":"0x9f00d3dd35757542189abf87452e00ac38762542e210166271291bc59eee76ad","immutables":{},"creation":{"bytes":19334,"hash":"0x8d52c0142a22fed891faeae78a25dc8ae6db48afd5be32e90f258e35cc047991"}},
+  StateMirror: {"bytes":22890,"hash":"0x8e6fbf00643c3adfa8fb2edb9db7b944819124d2e837c56a3780f1753bbe0cca","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0xa9a182d8357c771f97163b3a5a38660d654f5533b2a5a5d0545f62bce6a28f8b"}},
 } as const;
 
 /**
