@@ -42,7 +42,7 @@ const rounds = fc.array(
   { minLength: 3, maxLength: 4 },
 );
 
-/** What a renewal makes, in words; null when L1 has to refuse it. */
+/** A renewal makes these units, by asset and text; null when L1 has to refuse it. */
 function naiveRenewal(takes: readonly { readonly vault: NaiveVault; readonly quantity: bigint }[]) {
   const sums = new Map<string, bigint>();
   for (const { vault, quantity } of takes) {

@@ -160,7 +160,7 @@ describe("renewing vaults", () => {
     const [own] = await listed(d, ann, requests);
     const asList = authorizationOf(own as Request).signature;
     await d.refuses(renew(requests, { signature: asList }), "SignatureInvalid");
-    // Whoever is not the owner proves nothing.
+    // An account that is not the owner proves nothing.
     const bobs = requests.map((asked) => ({
       ...asked,
       vault: { ...asked.vault, owner: bob.address },
