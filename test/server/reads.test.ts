@@ -1,5 +1,6 @@
-import { keccak256 } from "viem";
+import { keccak256, toHex } from "viem";
 import { afterAll, describe, expect, test } from "vitest";
+import { HOME, made } from "../core/engine/l1-fixture.ts";
 import { type Answer, createWorld, entries, OWNER, refusal } from "./fixture.ts";
 
 const world = await createWorld();
@@ -248,4 +249,45 @@ test("another application's things are not found", async () => {
   );
   const shown = (await Promise.all(lists)).map(({ text }) => text).join();
   for (const own of [...world.users, mints[0].mintId]) expect(shown).not.toContain(own);
+});
+
+describe("deposits", () => {
+  test("are listed page by page, newest first, and to their application alone", async () => {
+    const { engine, erc20, erc721 } = world;
+    const units = { owner: OWNER, assetType: erc20.assetType, amount: 7n, blob: "0x" } as const;
+    const token = { owner: OWNER, assetType: erc721.assetType, amount: 1n, blob: toHex("900") };
+    const makings = [made(1, [units], 5n), made(2, [token], 6n, 900n)];
+    await engine.operator.recordEvents(HOME, makings, 9n, { fromBlock: 0n, finalized: 9n });
+
+    const newest = await get("/api/v1/deposits?limit=1");
+    expect(newest.body.data).toMatchObject([
+      {
+        vaultId: `${(1n << 62n) | (2n << 20n)}`,
+        userId: first,
+        ownerAddress: OWNER,
+        assetId: erc721.assetId,
+        tokenId: "900",
+        amount: "1",
+        l1BlockNumber: "6",
+      },
+    ]);
+    const { nextCursor } = newest.body.pagination;
+    const next = await get(`/api/v1/deposits?limit=1&cursor=${nextCursor}`);
+    expect(next.body).toMatchObject({
+      data: [{ assetId: erc20.assetId, tokenId: null, amount: "7" }],
+      pagination: { hasMore: false },
+    });
+    const ofAsset = await get(`/api/v1/deposits?assetId=${erc20.assetId}`);
+    expect(ofAsset.body.data).toEqual(next.body.data);
+
+    const byOther = await get("/api/v1/deposits", world.otherKey);
+    expect([byOther.status, byOther.body.data]).toEqual([200, []]);
+    const cursorOfOther = await get(
+      `/api/v1/deposits?limit=1&cursor=${nextCursor}`,
+      world.otherKey,
+    );
+    expect(refusal(cursorOfOther)).toMatchObject({ status: 400, code: "cursor_invalid" });
+    const { code, errors } = refusal(await get("/api/v1/deposits?owner=1"));
+    expect([code, errors]).toEqual(["validation_failed", ["/query/owner validation_failed"]]);
+  });
 });
