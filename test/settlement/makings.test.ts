@@ -1,9 +1,14 @@
-import { encodeFunctionData, erc20Abi, erc721Abi, type Hex, parseEventLogs } from "viem";
+import { custom, encodeFunctionData, erc20Abi, erc721Abi, type Hex, parseEventLogs } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rebuild } from "../../core/archive/index.ts";
+import { exitWithKit, exportExitKit, parseExitKit, proveFromL1 } from "../../core/exit/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { readArtifact } from "../../core/l1/artifact.ts";
+import { connectL1 } from "../../core/l1/index.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
 import { restoreStore } from "../../core/verify/verify.ts";
+import { exitKitText } from "../../scripts/commands/exit.ts";
+import { chainOf, openArchive } from "../archive/fixture.ts";
 import { openTest } from "../core/engine/fixture.ts";
 import { NaiveJournal } from "../core/naive/naive-store.ts";
 import { at, codeOf, copyOf, expectOneHistory } from "./fixture.ts";
@@ -12,6 +17,7 @@ import {
   createTransferWorld,
   friendOf,
   give,
+  served,
   type TransferWorld,
   whole,
 } from "./transfers-fixture.ts";
@@ -41,7 +47,7 @@ describe("tokens that come back from L1", () => {
   };
 
   /** Enters a token for an owner. Returns the vault's id. */
-  const enter = async (index: 0 | 1 | 2, args: readonly unknown[], owner: Hex) => {
+  const enter = async (index: 0 | 1 | 2, args: readonly unknown[], owner: Hex, from?: Hex) => {
     const token = at(world.chain.tokens, index);
     const { abi } = readArtifact(
       (["MintableERC20", "MintableERC721", "MintableERC1155"] as const)[index],
@@ -50,7 +56,7 @@ describe("tokens that come back from L1", () => {
       await call(abi, token.address, "lockMinter", [], world.chain.by.account.address);
       Object.assign(token, { minterLocked: true });
     }
-    const { logs } = await call(abi, token.address, "enter", [owner, ...args]);
+    const { logs } = await call(abi, token.address, "enter", [owner, ...args], from);
     const [made] = parseEventLogs({ abi: stateCommitmentAbi, eventName: "VaultMade", logs });
     if (made === undefined) throw new Error("the entry made no vault");
     return made.args.vaultId;
@@ -224,6 +230,46 @@ describe("tokens that come back from L1", () => {
     const token = at(chain.tokens, 1).address;
     const read = { abi: erc721Abi, address: token, functionName: "ownerOf", args: [1n] } as const;
     expect((await chain.client.readContract(read)).toLowerCase()).toBe(friendOf(world));
+  });
+
+  test("have exit kits, the same from the engine, from L1 and from a rebuilt archive", async () => {
+    const { engine, settler, l1, chain, principal, users, vaults } = world;
+    const friend = friendOf(world);
+    await world.withdrawAlone(vaults.items, 7n);
+    const items = await enter(2, [5n, 7n], at(users, 0).owner.address);
+    const token = await enter(1, [1n], friend, friend);
+    const given = await enter(0, [3_000n], at(users, 0).owner.address);
+    await becomeFinal(world);
+    const { transferId } = await give(world, [whole(world, given)]);
+    await settler.round();
+    await becomeFinal(world);
+    const [moved] = (await engine.transfers.get(principal.applicationId, transferId)).transfers;
+    const tip = moved?.newVaultId ?? 0n;
+
+    const sources = [served(world)];
+    const archive = await openArchive(world);
+    const places = await chainOf(world);
+    expect(await rebuild({ archive, ...places, sources })).toMatchObject({ missing: [] });
+    const rpc = custom({ request: chain.request });
+    const { address: contract } = chain.settlement;
+    for (const [vaultId, index, units] of [
+      [items, 0, 7n],
+      [token, 1, 1n],
+      [tip, 1, 3_000n],
+    ] as const) {
+      const kit = await exportExitKit(await engine.proofs.exit(vaultId), l1);
+      expect(kit).toMatchObject({ maturesAt: null, tip: { vaultId } });
+      expect(parseExitKit(exitKitText(kit))).toEqual(kit);
+      const fromL1 = await proveFromL1(vaultId, { ...places, sources });
+      expect(await exportExitKit(fromL1, l1)).toEqual(kit);
+      expect(await exportExitKit(await archive.vaultProof(vaultId), l1)).toEqual(kit);
+      const { owner: account } = at(users, index);
+      const alone = await connectL1({ rpc, contract, account, pollingMs: 5 });
+      const { held, heldBefore } = await exitWithKit({ kit, l1: alone, account: account.address });
+      expect(held - heldBefore).toBe(units);
+    }
+    const never = proveFromL1(token + (99n << 20n), { ...places, sources });
+    await expect(never).rejects.toMatchObject({ code: "vault_not_found" });
   });
 
   test("are there after a restart and in a store restored from the journal", async () => {
