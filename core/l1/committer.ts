@@ -1,4 +1,4 @@
-import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
+import { encodeFunctionData, type LocalAccount, parseAbi, size, toHex } from "viem";
 import { getBalance, getBlock, getCode } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import {
@@ -10,7 +10,15 @@ import {
   VALIDIUM_GAS,
   VALIDIUM_GAS_PER_BYTE,
 } from "../gas.ts";
-import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex } from "../model.ts";
+import {
+  type Address,
+  type Asset,
+  type BlobScheme,
+  batchIdOf,
+  type Hash,
+  type Hex,
+  type Standard,
+} from "../model.ts";
 import type * as ports from "../ports.ts";
 import {
   blobContent,
@@ -42,10 +50,35 @@ const NO_BLOBS = "BlobCountInvalid(0)";
 /** A contract of each OP Stack chain. Blocks there have blob fields, but no blobs. */
 const OP_STACK = "0x4200000000000000000000000000000000000015";
 
+/** The entries of this project's tokens, and the errors by which they refuse. */
+const ENTER = parseAbi([
+  "function enter(address owner, uint256 amountOrTokenId) returns (uint64 vaultId)",
+  "function enter(address owner, uint256 tokenId, uint256 amount) returns (uint64 vaultId)",
+  "error MinterNotLocked()",
+  "error CapForbidsEntry(uint256 cap)",
+  "error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)",
+  "error ERC721NonexistentToken(uint256 tokenId)",
+  "error ERC721IncorrectOwner(address sender, uint256 tokenId, address owner)",
+  "error ERC1155InsufficientBalance(address sender, uint256 balance, uint256 needed, uint256 id)",
+]);
+
 type RegistrableAsset = Pick<
   Asset,
   "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme"
 >;
+
+/** A token, or units of it, on the way back from L1. */
+export interface Entry {
+  /** A token of this project. */
+  readonly token: Address;
+  readonly standard: Standard;
+  /** Who gets the vault. */
+  readonly owner: Address;
+  /** null for ERC-20. */
+  readonly tokenId: bigint | null;
+  /** Base units; 1 for an ERC-721. */
+  readonly amount: bigint;
+}
 
 /** Fee bounds of a committer, and what proves its blobs. */
 export interface CommitterOptions extends FeeOptions {
@@ -238,6 +271,20 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
    */
   async cancelTransfers(digest: Hash, options?: ports.L1SendOptions): Promise<ports.L1Receipt> {
     return this.transact("cancelTransfers", [digest], options);
+  }
+
+  /**
+   * Burns tokens that this account holds, of which L1 makes a vault. Rejects with `l1_failed`, with
+   * the token's reason.
+   */
+  async enter(entry: Entry, options?: ports.L1SendOptions): Promise<ports.L1Receipt> {
+    const { token: address, standard, owner, tokenId, amount } = entry;
+    const id = tokenId === null ? [] : [tokenId];
+    const args = [owner, ...id, ...(standard === "erc721" ? [] : [amount])];
+    return this.send(
+      { address, abi: [...ENTER, ...abi], functionName: "enter", args } as ContractCall,
+      options,
+    );
   }
 
   /**

@@ -45,6 +45,8 @@ type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable"
 /** A function of any interface of the contract, with its arguments. */
 export type ContractCall = Parameters<typeof encodeFunctionData>[0] & {
   readonly functionName: string;
+  /** Default: the contract. */
+  readonly address?: Address;
 };
 
 export interface Call {
@@ -232,8 +234,8 @@ export class ViemPortal extends ViemReader implements L1Owner {
     // On mined state: this account's pending transactions may be about to be replaced.
     const block = at === undefined ? { blockTag: "latest" } : { blockNumber: at };
     const estimate = await estimateContractGas(this.client, {
-      ...call,
       address: this.settlement.contract,
+      ...call,
       account: this.account,
       ...(blobs && { blobVersionedHashes: blobs.versionedHashes }),
       ...block,
@@ -245,7 +247,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
     const data = encodeFunctionData(call);
     const gas = gasOf(data);
     return {
-      to: this.settlement.contract,
+      to: call.address ?? this.settlement.contract,
       data,
       gas: gas < TRANSACTION_GAS ? gas : TRANSACTION_GAS,
     };

@@ -183,6 +183,11 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
       async () => (await import("./transfer.ts")).cancelTransfer,
     ],
     [
+      "enter <token>",
+      "bring a token back from L1: burns it there, and L1 makes a vault of it (MINTMARK_OWNER_KEY, or standard input)",
+      async () => (await import("./enter.ts")).enterCommand,
+    ],
+    [
       "session",
       "session keys: keys of games that transfer for an owner",
       async () => (await import("./session.ts")).sessionCommands,

@@ -224,7 +224,7 @@ async function meet(settings: Settings, key: Address, { signal, progress }: Runn
   return { owner, l1, known, send };
 }
 
-function serverOf(options: Options): MintmarkClient {
+export function serverOf(options: Options): MintmarkClient {
   const baseUrl = inputs.addressOfServer(options.url);
   const apiKey = inputs.setting(
     undefined,
@@ -238,7 +238,7 @@ function serverOf(options: Options): MintmarkClient {
  * The type is derived from the token that the answer shows, because a server could tell that of
  * another.
  */
-async function assetOf(client: MintmarkClient, assetId: string, signal: AbortSignal) {
+export async function assetOf(client: MintmarkClient, assetId: string, signal: AbortSignal) {
   const asset = await answer(
     client.GET("/api/v1/assets/{assetId}", { params: { path: { assetId } }, signal }),
   );

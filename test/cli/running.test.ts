@@ -6,13 +6,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { createTestClient, type Hex, http, publicActions, toHex } from "viem";
+import {
+  createTestClient,
+  encodeFunctionData,
+  type Hex,
+  http,
+  publicActions,
+  toHex,
+  walletActions,
+} from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readArtifact } from "../../core/l1/artifact.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
-import { ADMIN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { ADMIN, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { createClient, mint } from "../../server/client/index.ts";
 import { FaultyNode, type NodeFaults } from "../faulty-node.ts";
@@ -63,7 +72,11 @@ describe("while the server runs, and with a chain", () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-running-"));
     chain = await startChain("local", 0);
     const by = await adminOver(http(chain.rpcUrl));
-    const { address, deployedAtBlock } = await deploySettlement(by, { ...TERMS, maturity: 1n });
+    const { address, deployedAtBlock } = await deploySettlement(by, {
+      ...TERMS,
+      maturity: 1n,
+      transfers: true,
+    });
     token = (
       await deployToken(by, address, {
         standard: "erc721",
@@ -344,6 +357,87 @@ describe("while the server runs, and with a chain", () => {
     const again = await run("rescan", "--rpc", chain.rpcUrl, ...places);
     expect(again).toMatchObject({ added: 0 });
     expect((await run("verify")).problems).toEqual([]);
+  });
+
+  test("a token comes back from L1 by one command, and the server credits it", async () => {
+    const [, { owner: alice }] = USERS;
+    const key = toHex(alice.getHdKey().privateKey ?? new Uint8Array());
+    const owners = { ...settings, MINTMARK_OWNER_KEY: key, MINTMARK_RPC_URL: chain.rpcUrl };
+    const by = await adminOver(http(chain.rpcUrl));
+    const contract = settings.MINTMARK_CONTRACT as Hex;
+    const points = { standard: "erc20", name: "P", symbol: "P", admin: ADMIN.address } as const;
+    const deployed = async (more: object) =>
+      (await deployToken(by, contract, { ...points, ...more })).address;
+    const plain = await deployed({ quantum: 10n ** 15n });
+    // Alice has withdrawn these.
+    const node = createTestClient({ mode: "hardhat", transport: http(chain.rpcUrl) })
+      .extend(publicActions)
+      .extend(walletActions);
+    await node.impersonateAccount({ address: contract });
+    await node.setBalance({ address: contract, value: 10n ** 18n });
+    const { abi } = readArtifact("MintableERC721");
+    const paid = async (to: string, quantity: bigint, blob: Hex) => {
+      const args = [alice.address, quantity, blob];
+      const data = encodeFunctionData({ abi, functionName: "mintFor", args });
+      const call = { account: contract, chain: null, to: to as Hex, data };
+      await node.waitForTransactionReceipt({ hash: await node.sendTransaction(call) });
+    };
+    await paid(token, 1n, toHex("70"));
+    await paid(plain, 20n * 10n ** 18n, "0x");
+
+    const refusals = [
+      [token, "--token-id", "71", "not 1: sign with the account that holds them"],
+      [token, "--amount", "1", "--token-id: give the token's id"],
+      [plain, "--amount", "20.5", "sign with the account that holds them"],
+      [plain, "--token-id", "1", "give --amount"],
+      [
+        await deployed({ lockMinter: false }),
+        "--amount",
+        "1",
+        "ask its admin to call lockMinter()",
+      ],
+      [await deployed({ cap: 9n }), "--units", "1", "has a cap of 9 base units"],
+      [alice.address, "--units", "1", "look at --rpc and --contract"],
+    ];
+    for (const [of = "", option = "", value = "", sentence] of refusals) {
+      const refused = await mintmark(["enter", of, option, value], owners);
+      expect([of, refused.code, refused.stderr]).toEqual([
+        of,
+        expect.toBeOneOf([1, 2]),
+        expect.stringContaining(sentence ?? ""),
+      ]);
+    }
+
+    const { address: without } = await deploySettlement(by, TERMS);
+    const elsewhere = await mintmark(["enter", token, "--contract", without], owners);
+    expect(elsewhere.stderr).toContain("deployed without transfers: its tokens stay on L1");
+
+    const [{ applicationId }] = await run("applications", "list");
+    const { assetId } = (await run("assets", "list", "--application", applicationId)).find(
+      ({ contractAddress }: { readonly contractAddress: string }) => contractAddress === token,
+    );
+    const { userId } = await run("users", "create", alice.address, "--application", applicationId);
+    const asked = ["--token-id", "70", "--wait", "--confirmations", "0", "--json"];
+    const asApplication = { ...owners, MINTMARK_API_KEY: apiKey, MINTMARK_URL: server.url };
+    const ended = await mintmark(["enter", assetId, ...asked], asApplication);
+    expect([ended.code, ended.stderr]).toEqual([0, expect.not.stringContaining(key.slice(2))]);
+    const { vaultId, txHash, next } = ended.json();
+    expect(next).toContain(`mintmark transfer ${vaultId}`);
+    const soon = ["enter", plain, "--amount", "12.5", "--confirmations", "5", "--json"];
+    expect((await mintmark(soon, owners)).json()).toMatchObject({
+      ownerAddress: alice.address.toLowerCase(),
+      amount: "12500",
+      next: expect.stringContaining("about 5 more blocks"),
+    });
+
+    const places = ["--rpc", chain.rpcUrl, "--from-block", fromBlock, "--confirmations", "0"];
+    // The engine reads a block twice before it is final.
+    await run("rescan", ...places);
+    await run("rescan", ...places);
+    const client = createClient({ baseUrl: server.url, apiKey });
+    expect((await client.GET("/api/v1/deposits")).data?.data).toMatchObject([
+      { vaultId, userId, assetId, tokenId: "70", l1TxHash: txHash },
+    ]);
   });
 
   test("the doctor says what a node lacks of the past", async () => {

@@ -177,6 +177,11 @@ export const sessionSettings = z
   .object(CHAIN)
   .pick({ MINTMARK_RPC_URL: true, MINTMARK_CONTRACT: true });
 
+export const enterSettings = z.object({
+  ...sessionSettings.shape,
+  MINTMARK_CONFIRMATIONS: CHAIN.MINTMARK_CONFIRMATIONS,
+});
+
 export const exitSettings = z.object({
   MINTMARK_RPC_URL: url("an RPC of the kit's chain").describe("An RPC of the kit's chain."),
 });

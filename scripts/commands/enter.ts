@@ -1,0 +1,182 @@
+import { createPublicClient, http, parseAbi } from "viem";
+import { pause } from "../../core/backoff.ts";
+import type { Address, Hash, Standard } from "../../core/index.ts";
+import { readUuid } from "../../core/internal.ts";
+import { orIfSilent } from "../../core/l1/connection.ts";
+import { connectL1 } from "../../core/l1/index.ts";
+import { MAX_UINT256 } from "../../core/protocol/bounds.ts";
+import { assetType } from "../../core/protocol/index.ts";
+import { packVaultId } from "../../core/protocol/vault.ts";
+import type { Running } from "../../server/process/operator/operation.ts";
+import { enterSettings } from "../../server/process/settings/process-settings.ts";
+import { addressOf, EXAMPLE_ASSET, partOf, processAccount } from "../cli/arguments.ts";
+import { command, type Options } from "../cli/command.ts";
+import { UsageError } from "../cli/exit.ts";
+import { chainOf } from "../cli/l1.ts";
+import { assetOf, serverOf } from "./session.ts";
+
+const TOKEN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const STANDARDS: readonly Standard[] = ["erc20", "erc721", "erc1155"];
+const QUANTUM = parseAbi(["function quantum() view returns (uint256)"]);
+const POLL_MS = 1_000;
+
+type Chain = Awaited<ReturnType<typeof connectL1>>;
+
+export const enterCommand = command({
+  examples: [
+    `enter ${TOKEN} --amount 12.5 --rpc https://rpc.example --contract 0x… < owner.key`,
+    `enter ${TOKEN} --token-id 7 --owner ${FRIEND} --wait`,
+    `enter ${EXAMPLE_ASSET} --token-id 7 --url https://mint.example`,
+  ],
+  settings: enterSettings,
+  options: {
+    "--amount <tokens>": "whole tokens, such as 12.5, of an ERC-20 or ERC-1155",
+    "--units <number>": "in the place of --amount: units, as the API counts them",
+    "--token-id <id>": "the id of an ERC-721 or ERC-1155",
+    "--owner <address>": "who gets the vault; default the account that signs",
+    "--wait": "wait until the vault is final, so that its id stays",
+    "--url <url>": "the server's address, for an assetId (MINTMARK_URL, with MINTMARK_API_KEY)",
+  },
+  notes:
+    "The account that holds the token on L1 signs and pays: MINTMARK_OWNER_KEY, or standard input." +
+    "\nIts tokens are burned, and L1 makes a vault of them in the same transaction.",
+  async work({ options, args: [named = ""], ...running }, settings) {
+    const { signal, progress } = running;
+    const { account } = await processAccount("OWNER");
+    const holder = account.address.toLowerCase() as Address;
+    const owner = options.owner === undefined ? holder : addressOf(options.owner, "--owner");
+    const token = await tokenOf(named, options, signal);
+    const l1 = await connectL1({ ...chainOf(settings), account });
+    const { chainId, contract } = l1.settlement;
+    if (!(await l1.hasMakings()))
+      throw new Error(
+        `${contract} on chain ${chainId} makes no vaults, because it was deployed without transfers: ` +
+          "its tokens stay on L1",
+      );
+    const { standard, quantum } = await registrationOf(l1, token, settings.MINTMARK_RPC_URL);
+    const tokenId = idOf(options, standard);
+    const units = await unitsOf(options, standard, async () => ({
+      quantum,
+      decimals: (await l1.token(token, standard)).decimals,
+    }));
+    await requireEnterable(l1, token, standard);
+    const amount = units * quantum;
+    const held = await l1.holding(token, standard, holder, tokenId);
+    if (held < amount)
+      throw new Error(
+        `${holder} holds ${held} base units of ${token}${tokenId === null ? "" : ` id ${tokenId}`}, ` +
+          `not ${amount}: sign with the account that holds them`,
+      );
+    const onSent = (sent: Hash) => progress(`sent transaction ${sent}`);
+    const entry = { token, standard, owner, tokenId, amount };
+    const { txHash } = await l1.enter(entry, { signal, onSent }).catch(async (error) => {
+      // Nodes have many words for an account without ether.
+      if ((await l1.operatorBalance()) > 0n) throw error;
+      throw new Error(`${holder} has no ether to pay for gas: fund it`);
+    });
+    const { vaultId, blockNumber, blocksToFinal } = await entered(l1, txHash, options, running);
+    const next =
+      blocksToFinal === 0n
+        ? `The server credits vault ${vaultId} to the user of ${owner}: see GET /api/v1/deposits. ` +
+          `Then give it away by \`mintmark transfer ${vaultId}\`, or withdraw it.`
+        : `Wait for about ${blocksToFinal} more blocks, until block ${blockNumber} is final. ` +
+          "Until then, a reorganisation can change the vault's id.";
+    return {
+      vaultId,
+      ownerAddress: owner,
+      token,
+      tokenId,
+      amount: units,
+      txHash,
+      blockNumber,
+      next,
+    };
+  },
+});
+
+/** The token's address. A server only tells which token an `assetId` means. */
+async function tokenOf(named: string, options: Options, signal: AbortSignal): Promise<Address> {
+  if (readUuid(named) === null)
+    return addressOf(named, "<token>", "give the token's address, or its assetId");
+  return (await assetOf(serverOf(options), named, signal)).token;
+}
+
+/** How L1 has registered a token of its own chain. A token is registered as one standard. */
+async function registrationOf(l1: Chain, token: Address, rpc: string) {
+  const node = createPublicClient({ transport: http(rpc) });
+  const asked = node.readContract({ abi: QUANTUM, address: token, functionName: "quantum" });
+  const quantum = await orIfSilent(asked, 1n);
+  const { chainId, contract } = l1.settlement;
+  const found = await l1.registrations(
+    STANDARDS.map((standard) => ({
+      chainId,
+      assetType: assetType(standard, token, standard === "erc20" ? quantum : 1n),
+    })),
+  );
+  const registration = found.find((each) => each !== null);
+  if (registration) return registration;
+  throw new Error(
+    `${token} is not registered with ${contract} on chain ${chainId}: look at --rpc and --contract, ` +
+      "or register it by `mintmark assets register`",
+  );
+}
+
+/** Says before any gas is paid why the token would refuse. */
+async function requireEnterable(l1: Chain, token: Address, standard: Standard): Promise<void> {
+  const { contract } = l1.settlement;
+  const { minterLocked } = await l1.token(token, standard);
+  if (minterLocked === null)
+    throw new Error(`${token} is no token of this project, so it comes back only by its escrow`);
+  if (!(await l1.isMinter(token)))
+    throw new Error(`${token} is minted by another contract than ${contract}: look at --contract`);
+  if (!minterLocked)
+    throw new Error(
+      `the minter of ${token} is not locked, so nothing comes back yet: ask its admin to call lockMinter()`,
+    );
+  const cap = standard === "erc20" ? await l1.supplyCap(token) : null;
+  if (cap !== null)
+    throw new Error(
+      `${token} has a cap of ${cap} base units, so its tokens never come back: keep them on L1`,
+    );
+}
+
+function idOf({ tokenId }: Options, standard: Standard): bigint | null {
+  if (standard === "erc20") {
+    if (tokenId === undefined) return null;
+    throw new UsageError("--token-id: an ERC-20 has no ids; give --amount");
+  }
+  if (typeof tokenId === "string" && /^\d{1,78}$/.test(tokenId) && BigInt(tokenId) <= MAX_UINT256)
+    return BigInt(tokenId);
+  throw new UsageError("--token-id: give the token's id, a whole number");
+}
+
+async function unitsOf(
+  options: Options,
+  standard: Standard,
+  whole: Parameters<typeof partOf>[1],
+): Promise<bigint> {
+  const units = await partOf(options, whole);
+  if (standard === "erc721") {
+    if (units === undefined) return 1n;
+    throw new UsageError("--amount: an ERC-721 comes back as a whole; give --token-id alone");
+  }
+  if (units !== undefined) return units;
+  throw new UsageError("--amount: give the whole tokens that come back, or --units");
+}
+
+/** The vault of an entry. A reorganisation can bring the transaction into another block. */
+async function entered(l1: Chain, txHash: Hash, { wait }: Options, { signal, progress }: Running) {
+  for (;;) {
+    const made = await l1.making(txHash);
+    const final = await l1.finalizedBlockNumber();
+    if (made !== null) {
+      const { making, blockNumber } = made;
+      const vaultId = packVaultId({ mode: "made", batchNumber: Number(making), slot: 0 });
+      const blocksToFinal = blockNumber > final ? blockNumber - final : 0n;
+      if (blocksToFinal === 0n || wait !== true) return { vaultId, blockNumber, blocksToFinal };
+      progress(`vault ${vaultId} is final in about ${blocksToFinal} blocks`);
+    }
+    await pause(POLL_MS, signal);
+  }
+}
