@@ -127,7 +127,9 @@ async function requireEnterable(l1: Chain, token: Address, standard: Standard): 
   const { contract } = l1.settlement;
   const { minterLocked } = await l1.token(token, standard);
   if (minterLocked === null)
-    throw new Error(`${token} is no token of this project, so it comes back only by its escrow`);
+    throw new Error(
+      `${token} is no mintable token of this project: call the \`enter\` of its escrow, after an approval`,
+    );
   if (!(await l1.isMinter(token)))
     throw new Error(`${token} is minted by another contract than ${contract}: look at --contract`);
   if (!minterLocked)
