@@ -63,8 +63,8 @@ interface IMakings {
     /// {IWithdrawals-Withdrawn}, with this contract as the recipient. Reverts with
     /// {ITransfers-NotTransferable} when the recipient is not the owner and an asset is not
     /// transferable.
-    /// @param groups As for {IWithdrawals-withdrawBatch}. Each item names an entry of list 0.
-    /// @param list As for {IWithdrawals-withdrawBatch}. Its `recipient` owns the made vaults.
+    /// @param groups The groups are those of {IWithdrawals-withdrawBatch}. Each item names an entry of list 0.
+    /// @param list The list is that of {IWithdrawals-withdrawBatch}. Its `recipient` owns the made vaults.
     /// @return making The making's number, final only when the transaction's block is.
     function renew(
         WithdrawalGroup[] calldata groups,

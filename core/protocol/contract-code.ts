@@ -7,10 +7,10 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":23574,"hash":"0x5b8a78043e1a527ae968be726a36ac75b7784cb70d2347da0cd7e4be5c2f6c05","immutables":{"administrationCode":[3341,15851],"transfersCode":[278,16016,16061],"makingsCode":[4905,15887,15932],"changeDelay":[1978],"_domainChainId":[17717],"_domainHash":[17755],"maturity":[1177,2980,9766]},"creation":{"bytes":47262,"hash":"0xae1f144ebf30fe691e46fdf575a05c525a498c7ecbbe9f3e39e5c3e4e45047e6"}},
-  Administration: {"bytes":21505,"hash":"0x134cbefceb75b550bd4f060c22ab2f50a8aa7863de30d7c07ac48818fec8ab55","immutables":{},"creation":{"bytes":21531,"hash":"0x20915bb52baac25bd35db5709457c9ed9183d04857860dc0047756dff366aec9"}},
+  StateCommitment: {"bytes":23574,"hash":"0xfffaeb5240a52a31e4755424008cd6d9008bd2b173590e12cdda3dbb9d0a11da","immutables":{"administrationCode":[3341,15851],"transfersCode":[278,16016,16061],"makingsCode":[4905,15887,15932],"changeDelay":[1978],"_domainChainId":[17717],"_domainHash":[17755],"maturity":[1177,2980,9766]},"creation":{"bytes":47262,"hash":"0x7221789a46489a9b123c45e5de9dd312f0564a024df79c38bc96d8213848a58d"}},
+  Administration: {"bytes":21505,"hash":"0x8f928f5ca2a4107863666c58aca52b43845260e82977a0e72c58e722d54bae54","immutables":{},"creation":{"bytes":21531,"hash":"0xa71c7e47a494db4d11fed431234c9c12589909b31de6be86d0c9797ce2318084"}},
   Transfers: {"bytes":24275,"hash":"0x4cdc6cce0c4d4a34f3061a53eb736e78dd96203ea5a91f3c429de5cf56959d40","immutables":{},"creation":{"bytes":24301,"hash":"0x51a13f183c2cf8e6ee782c2f6a3bc9d74a2094bf8e21d5c6c1181bc883196180"}},
-  Makings: {"bytes":19308,"hash":"0x9f00d3dd35757542189abf87452e00ac38762542e210166271291bc59eee76ad","immutables":{},"creation":{"bytes":19334,"hash":"0x8d52c0142a22fed891faeae78a25dc8ae6db48afd5be32e90f258e35cc047991"}},
+  Makings: {"bytes":19308,"hash":"0x1a3ecca0ee2789d96a2e56d6d154c270190e5e91ccab7de8fc3b7afa608f6ea1","immutables":{},"creation":{"bytes":19334,"hash":"0xe136a76852cdcebf683debbcef7bc18d6ee0c2e2564b30e207e1f866e391c706"}},
   StateMirror: {"bytes":22890,"hash":"0x8e6fbf00643c3adfa8fb2edb9db7b944819124d2e837c56a3780f1753bbe0cca","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0xa9a182d8357c771f97163b3a5a38660d654f5533b2a5a5d0545f62bce6a28f8b"}},
 } as const;
 
