@@ -160,7 +160,7 @@ function pictureOf(source: string, name: string) {
 
 function vaultChecks(proof: Proof): Check[] {
   const { vault, header, batchRoot, leaf, siblings, assetPath } = proof;
-  const { mode, batchNumber } = unpackVaultId(vault.vaultId);
+  const place = unpackVaultId(vault.vaultId);
   return [
     [
       "The vault's content, with its asset's place in the batch, hashes to its leaf.",
@@ -181,7 +181,7 @@ function vaultChecks(proof: Proof): Check[] {
       () => {
         if (header && (header.batchRoot !== batchRoot || header.vaultCount !== proof.vaultCount))
           return judged(false, "The header belongs to another batch.");
-        return keptByL1(header, { mode, batchNumber });
+        return keptByL1(header, place);
       },
     ],
   ];
