@@ -118,7 +118,7 @@ const BEYOND = [
   // The asset says this.
   /one unit is /,
   /^has \d+ bytes|cannot be read exactly/,
-  /in the future|before until/,
+  /in the future|before until|session would be over/,
   /unused bits/,
 ];
 
