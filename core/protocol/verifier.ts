@@ -27,5 +27,5 @@ export { decimalAmount } from "./quantized.ts";
 export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfer.ts";
 export { decodeTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";
 export { tipIdOf, tipOwnerOf, verifyHop } from "./transfer-proof.ts";
-export { packVaultId, unpackVaultId } from "./vault.ts";
+export { packVaultId, unpackVaultId, type VaultPlace } from "./vault.ts";
 export { vaultLeaf } from "./words.ts";

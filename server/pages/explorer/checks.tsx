@@ -1,6 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import type { VaultPlace } from "../../../core/protocol/vault.ts";
-import { type BatchHeader, batchHeaderHash } from "../../../core/protocol/verifier.ts";
+import {
+  type BatchHeader,
+  batchHeaderHash,
+  type VaultPlace,
+} from "../../../core/protocol/verifier.ts";
 import { sentenceOf } from "../shared/format.ts";
 import { l1, sourceName } from "./source.tsx";
 
