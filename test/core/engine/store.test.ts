@@ -29,6 +29,7 @@ import {
   hear,
   imported,
   MIRROR,
+  made,
   ownerAddress,
   signedList,
   withdrawn,
@@ -266,6 +267,12 @@ async function furnished() {
     assetType: hashOf(0),
     authorizedAt: 1n,
   };
+  const { assetType } = await engine.assets.get(tenant.applicationId, assets.erc721);
+  const sword = { assetType, amount: 1n, blob: "0x393030" } as const;
+  const entries = [ownerAddress, `0x${"d5".repeat(20)}` as const].map((one, i) => ({
+    ...made(i + 1, [{ ...sword, owner: one }], 13n, 900n),
+    logIndex: 3 + i,
+  }));
   await engine.operator.recordEvents(
     HOME,
     [
@@ -277,8 +284,10 @@ async function furnished() {
         signer: ownerAddress,
         ...{ txHash: hashOf(13), blockNumber: 13n, logIndex: 2 },
       },
+      ...entries,
     ],
     13n,
+    { finalized: 13n },
   );
   await give([{ vaultId: ownVault + 1n, amount: 0n, to }]);
   await engine.users.create(tenant.applicationId, { ownerAddress, reference: "customer" });
