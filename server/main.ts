@@ -19,6 +19,7 @@ import { accountOf } from "./process/account.ts";
 import { joinCluster, listenMeanwhile } from "./process/cluster.ts";
 import { Metrics, serveMetrics } from "./process/metrics.ts";
 import { serveOperator } from "./process/operator/socket.ts";
+import { openOwnMember } from "./process/own-member.ts";
 import { reach, soon, UNREACHED } from "./process/reach.ts";
 import { ConfigError, startupError } from "./process/settings/config.ts";
 import type { Config } from "./process/settings/settings.ts";
@@ -155,12 +156,32 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     const asking = { operator, settlement: engine.settlement };
     const { MINTMARK_SEAL_SECONDS: validium, MINTMARK_SEAL_SECONDS_ROLLUP: rollup = validium } =
       config;
+    await using parts = new Stack();
+    const own =
+      config.MINTMARK_OWN_MEMBER === "yes"
+        ? parts.use(
+            await openOwnMember({
+              engine,
+              l1,
+              account: operator,
+              kzg: config.kzg,
+              folder: `${config.MINTMARK_STORE}-member`,
+              fromBlock: config.MINTMARK_FROM_BLOCK,
+              onError: (error) =>
+                app.log.error({ err: error }, "the own member cannot follow L1; trying again"),
+            }),
+          )
+        : null;
+    const others = config.MINTMARK_MEMBERS.map(
+      (member) => new RemoteMember({ ...member, ...asking }),
+    );
     const begun = await startSettling({
       engine,
       l1,
       operator: operator.address,
-      members: config.MINTMARK_MEMBERS.map((member) => new RemoteMember({ ...member, ...asking })),
-      threshold: config.MINTMARK_THRESHOLD,
+      ...(own === null
+        ? { members: others, threshold: config.MINTMARK_THRESHOLD }
+        : { members: [own.member], threshold: 1 }),
       issuers: config.MINTMARK_ISSUERS.map((issuer) => new RemoteIssuer({ ...issuer, ...asking })),
       consentMs: config.MINTMARK_CONSENT_SECONDS * 1000,
       rollupData: config.MINTMARK_ROLLUP_DATA,
@@ -181,9 +202,11 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
           "an issuer did not consent",
         ),
     });
+    parts.use(begun);
     // The server may have ended meanwhile.
-    if (signal.aborted) await begun[Symbol.asyncDispose]();
-    else settling = settlings.use(begun);
+    if (signal.aborted) return;
+    settling = begun;
+    settlings.use(parts.move());
   };
   const starting = new AbortController();
   await using _starting = { [Symbol.asyncDispose]: async () => starting.abort() };

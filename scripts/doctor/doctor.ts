@@ -66,7 +66,7 @@ export async function examine(config: Config, places: Places): Promise<Finding[]
     backup: () => backup(places),
     server: () => server(config, places),
     metrics: () => metrics(config),
-    committee: () => committee(config, client),
+    committee: () => committee(config, parties[0], client),
     ...(client && {
       chain: () => chain(config, client),
       finality: () => finality(client),
@@ -446,23 +446,28 @@ const status = z.object({
 });
 
 /** Members are asked also when L1 is silent. */
-async function committee(config: Config, client: PublicClient | null): Promise<Result | Result[]> {
-  const {
-    MINTMARK_MEMBERS: members,
-    MINTMARK_THRESHOLD: threshold,
-    MINTMARK_CONTRACT: address,
-  } = config;
-  if (members.length === 0)
+async function committee(
+  config: Config,
+  operator: Party,
+  client: PublicClient | null,
+): Promise<Result | Result[]> {
+  const { MINTMARK_MEMBERS: members, MINTMARK_CONTRACT: address } = config;
+  const isOwn = config.MINTMARK_OWN_MEMBER === "yes";
+  const threshold = isOwn ? 1 : config.MINTMARK_THRESHOLD;
+  if (members.length === 0 && !isOwn)
     return warning("no members", "Set MINTMARK_MEMBERS: validium batches need their signatures.");
   const there = await client
     ?.readContract({ abi: stateCommitmentAbi, address, functionName: "committee" })
     .catch((error: unknown) => notAsked("committee", error));
   const results: Result[] = there !== undefined && "status" in there ? [there] : [];
-  const own = { threshold, members: members.map((member) => member.address).toSorted() };
+  const named = isOwn ? [await operator.address()] : members.map((member) => member.address);
+  const own = { threshold, members: named.filter((member) => member !== null).toSorted() };
   if (Array.isArray(there) && there[0] !== committeeHash(there[1], own)) {
     const todo = "Set MINTMARK_MEMBERS and MINTMARK_THRESHOLD as the contract has them.";
     results.push(fault("the members of the settings are not the contract's committee", todo));
   }
+  // The check "server" says whether that member can sign.
+  if (isOwn) return [...results, ok("the server itself is the committee's only member")];
   const seen = await Promise.all(members.map((member) => statusOf(member)));
   const good = seen.filter((one) => one?.inStepWithL1).length;
   const next = new Set(seen.flatMap((one) => (one?.inStepWithL1 ? [one.nextBatch] : [])));

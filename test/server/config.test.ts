@@ -205,6 +205,35 @@ test("mirrors are read from JSON, each on a chain of its own", () => {
   expect(keyless.map((line) => line.split(":", 1)[0])).toEqual(["MINTMARK_OPERATOR_KEY"]);
 });
 
+test("a server that is the committee's only member has a key, and no members beside it", () => {
+  const alone = { ...REQUIRED, MINTMARK_OWN_MEMBER: "yes" };
+  const operated = {
+    ...alone,
+    MINTMARK_RPC_URL: "http://127.0.0.1:8545",
+    MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`,
+  };
+  const wrong = (environment: Record<string, string>) =>
+    problems(environment).map((line) => line.split(":", 1)[0]);
+  expect(wrong(operated)).toEqual([]);
+  expect(wrong(alone)).toEqual(["MINTMARK_OPERATOR_KEY"]);
+  const member = `0x${"22".repeat(20)}=https://member.example`;
+  expect(wrong({ ...operated, MINTMARK_MEMBERS: member })).toEqual(["MINTMARK_OWN_MEMBER"]);
+  const journal = {
+    MINTMARK_JOURNAL: "postgres://journal.example/mintmark",
+    MINTMARK_JOURNAL_KEYS: "33".repeat(32),
+  };
+  expect(wrong({ ...operated, ...journal })).toEqual(["MINTMARK_OWN_MEMBER"]);
+  const mirror = {
+    chainId: "10",
+    contract: `0x${"44".repeat(20)}`,
+    rpcUrl: "http://127.0.0.1:9545",
+    fromBlock: "0",
+  };
+  expect(wrong({ ...operated, MINTMARK_MIRRORS: JSON.stringify([mirror]) })).toEqual([
+    "MINTMARK_MIRRORS",
+  ]);
+});
+
 test("an identity provider is named apart from this server, with keys that only it can change", () => {
   const issuer = {
     MINTMARK_JWKS: "http://keys.example",

@@ -42,6 +42,8 @@ export const ABOUT = {
     "Blocks after which a block counts as final; default the chain's own finality.",
   MINTMARK_MEMBERS: "The committee in force, each member as `<address>=<url>`.",
   MINTMARK_THRESHOLD: "How many members must sign.",
+  MINTMARK_OWN_MEMBER:
+    "`yes`: the server itself is the committee's only member, signs with the operator's key, and keeps its data in `<store>-member`; docs/guides/solo.md.",
   MINTMARK_ISSUERS: "The issuers of tokens, each as `<address>=<url>` of its service.",
   MINTMARK_CONSENT_SECONDS:
     "How long a batch waits for its issuers; then it is committed without the assets of those that did not consent.",

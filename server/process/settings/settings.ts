@@ -98,6 +98,7 @@ const shape = {
   MINTMARK_CONFIRMATIONS: count(0, 100_000).optional(),
   MINTMARK_MEMBERS: listOf(member, MAX_MEMBERS),
   MINTMARK_THRESHOLD: count(0, MAX_MEMBERS).default(0),
+  MINTMARK_OWN_MEMBER: z.enum(["yes", "no"], "Give yes or no.").default("no"),
   MINTMARK_ISSUERS: listOf(member, MAX_MEMBERS),
   MINTMARK_CONSENT_SECONDS: count(1, 86_400).default(30),
   MINTMARK_MIRRORS: mirrorSettings.default([]),
@@ -208,6 +209,28 @@ export const settings = variables.superRefine(
         "MINTMARK_JOURNAL_KEYS",
         "Give the keys that encrypt the journal, the same on every server.",
       );
+    if (given.MINTMARK_OWN_MEMBER === "yes") {
+      if (sources.length === 0)
+        demand(
+          "MINTMARK_OPERATOR_KEY",
+          "Give the operator's private key: the server's own member signs with it.",
+        );
+      if ((given.MINTMARK_MEMBERS ?? []).length > 0)
+        demand(
+          "MINTMARK_OWN_MEMBER",
+          "Give this or MINTMARK_MEMBERS, not both: it is the committee's only member.",
+        );
+      if (given.MINTMARK_JOURNAL !== undefined)
+        demand(
+          "MINTMARK_OWN_MEMBER",
+          "Give no: the servers of a cluster need members that run beside them.",
+        );
+      if ([given.MINTMARK_MIRRORS].flat().some((mirror) => mirror && mirror.members === undefined))
+        demand(
+          "MINTMARK_MIRRORS",
+          "Give each mirror its members: the server's own member signs for none.",
+        );
+    }
     if (given.MINTMARK_ENVIRONMENT === "live" && isLocalChain(given.MINTMARK_CHAIN_ID))
       demand(
         "MINTMARK_CHAIN_ID",
