@@ -21,6 +21,7 @@ import { at } from "./settlement/fixture.ts";
 
 export const SEPOLIA = 11_155_111;
 export const BASE = 8_453;
+export const BASE_SEPOLIA = 84_532;
 export const HARDHAT = 31_337;
 const ETHER = 10n ** 18n;
 export const TOKEN = { standard: "erc721", name: "Swords", symbol: "SWRD" };

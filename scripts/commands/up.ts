@@ -15,6 +15,7 @@ import { type UpResult, up } from "../up/up.ts";
 export const upCommand = command({
   examples: [
     "up --network sepolia --rpc https://rpc.example",
+    "up --network base-sepolia --profile solo --rpc https://rpc.example --yes --start",
     "up --network https://rpc.example --answers answers.json --yes --start",
   ],
   settings: upSettings,
@@ -25,6 +26,7 @@ export const upCommand = command({
   async work({ options, signal, progress }, settings) {
     const say = (line: string) => void process.stderr.write(`${line}\n`);
     const { MINTMARK_NETWORK: wanted, MINTMARK_RPC_URL: rpc, MINTMARK_ANSWERS: answers } = settings;
+    const { MINTMARK_PROFILE: profile } = settings;
     const known = await networks();
     const expected = known.find(({ name }) => name === wanted.toLowerCase());
     if (expected === undefined && !/^https?:\/\//.test(wanted))
@@ -44,7 +46,9 @@ export const upCommand = command({
       rpc: rpc ?? expected?.rpc ?? wanted,
       sourcify: settings.MINTMARK_SOURCIFY,
       given: answers as GivenAnswers | undefined,
-      ask: async () => (isAllowed || !process.stdin.isTTY ? {} : askTerms(signal)),
+      profile,
+      ask: async () =>
+        isAllowed || !process.stdin.isTTY ? {} : askTerms(signal, profile === "solo"),
       allow: async (question) => isAllowed || confirm(question, signal),
       say,
       progress: process.stderr.isTTY ? progress : progressLines(say),

@@ -54,7 +54,8 @@ export async function accountsOf(folder: string, terms: Answers, progress: (line
   const deployer = await accountOf({ keystore, passwordFile: passwordFile(keys), signer });
   if (deployer === undefined) throw new Error("there is no deployer's key");
   // Every account that pays, by role.
-  const payers = [deploying, signers.operator, signers.watcher, ...members];
+  const guards = terms.profile === "solo" ? [] : [signers.watcher, ...members];
+  const payers = [deploying, signers.operator, ...guards];
   return { deployer, members, signers, payers };
 }
 

@@ -52,7 +52,9 @@ export function planOf(
   isTest: boolean,
 ): DeploymentPlan {
   const deployer = by.account.address.toLowerCase() as Address;
-  const committee = [...accounts.members, ...terms.committee].map(({ address }) => address);
+  const { operator } = accounts.signers;
+  const members = terms.profile === "solo" ? [operator] : [...accounts.members, ...terms.committee];
+  const committee = members.map(({ address }) => address);
   const { changeDelaySeconds = isTest ? 3_600 : 604_800, maturitySeconds = isTest ? 60 : 86_400 } =
     terms;
   const admin = terms.admin ?? terms.multisig ?? deployer;
@@ -60,7 +62,7 @@ export function planOf(
     settlement: {
       admin: terms.admin ?? deployer,
       guardian: terms.guardian ?? admin,
-      operator: accounts.signers.operator.address,
+      operator: operator.address,
       committee,
       threshold: terms.threshold ?? Math.floor(committee.length / 2) + 1,
       changeDelay: BigInt(changeDelaySeconds),

@@ -38,7 +38,7 @@ const LOCAL = { MINTMARK_HOST: "127.0.0.1" };
 
 /**
  * The processes of a deployment with their settings: a server, its own members, a watcher, and a
- * backup each hour.
+ * backup each hour. The profile `solo` has the server and the backup alone.
  */
 export function processesOf(facts: Facts): Process[] {
   const { folder, rpc, deployment, terms, isTest, signers, leastBalance } = facts;
@@ -53,6 +53,7 @@ export function processesOf(facts: Facts): Process[] {
       MINTMARK_POLL_MS: "1000",
     }),
   };
+  const isSolo = terms.profile === "solo";
   const serverUrl = `http://127.0.0.1:${terms.port}`;
   const members = facts.members.map((member, at) => ({ ...member, port: terms.port + 100 + at }));
   const committee = [
@@ -74,8 +75,9 @@ export function processesOf(facts: Facts): Process[] {
       ...serverChain,
       ...keyOf("OPERATOR", signers.operator),
       ...keyOf("RECEIPT", signers.receipt),
-      MINTMARK_MEMBERS: committee.join(),
-      MINTMARK_THRESHOLD: `${threshold}`,
+      ...(isSolo
+        ? { MINTMARK_OWN_MEMBER: "yes", MINTMARK_ROLLUP_DATA: "calldata" }
+        : { MINTMARK_MEMBERS: committee.join(), MINTMARK_THRESHOLD: `${threshold}` }),
       // Somebody who tries it waits for each seal.
       ...(isTest && { MINTMARK_SEAL_SECONDS: "5" }),
       MINTMARK_LEAST_BALANCE: `${leastBalance}`,
@@ -116,7 +118,7 @@ export function processesOf(facts: Facts): Process[] {
     every: "1h",
     settings: { MINTMARK_STORE: store },
   };
-  return [server, ...members.map(memberOf), watcher, backup];
+  return [server, ...members.map(memberOf), ...(isSolo ? [] : [watcher]), backup];
 }
 
 function signingSettings(

@@ -56,6 +56,8 @@ export interface UpOptions {
   readonly sourcify: string;
   /** The terms of `--answers`; undefined without it. */
   readonly given: GivenAnswers | undefined;
+  /** The profile of a new deployment; default that of its terms. */
+  readonly profile?: GivenAnswers["profile"];
   /** The terms of a new deployment, when none are given. */
   readonly ask: () => Promise<GivenAnswers>;
   readonly allow: (question: string) => Promise<boolean>;

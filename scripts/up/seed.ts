@@ -5,6 +5,7 @@ import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index
 import { operate } from "../../server/process/operator/operations.ts";
 import type { Deployment } from "../deploy/record.ts";
 import { type UpOptions, type UpRecord, writeUp } from "./record.ts";
+import type { Answers } from "./terms.ts";
 
 /**
  * Makes the store with the application, its key and its assets, as far as an earlier run did not.
@@ -13,7 +14,7 @@ export async function seedStore(
   { folder, rpc }: Pick<UpOptions, "folder" | "rpc">,
   record: UpRecord,
   deployment: Deployment,
-  application: string,
+  terms: Answers,
   isTest: boolean,
 ) {
   const apiKeyFile = join(folder, "keys", "api-key");
@@ -29,7 +30,7 @@ export async function seedStore(
   const store = join(folder, "server", "store");
   await mkdir(dirname(store), { recursive: true, mode: 0o700 });
   await using engine = await openEngine({ store, createIfMissing: true, environment, settlement });
-  const applicationId = await applicationIn(engine, application);
+  const applicationId = await applicationIn(engine, terms);
   if (!existsSync(apiKeyFile)) {
     const { secret } = await engine.keys.issue(applicationId);
     await writeFile(apiKeyFile, `${secret}\n`, { mode: 0o600 });
@@ -45,10 +46,11 @@ export async function seedStore(
   return { ...record.seeded, apiKeyFile };
 }
 
-async function applicationIn(engine: Engine, name: string) {
+async function applicationIn(engine: Engine, { application: name, profile }: Answers) {
   for await (const application of engine.applications.list())
     if (application.name === name) return application.applicationId;
-  return (await engine.applications.create({ name })).applicationId;
+  const mode = profile === "solo" ? ({ dataAvailabilityMode: "zk-rollup" } as const) : {};
+  return (await engine.applications.create({ name, ...mode })).applicationId;
 }
 
 /**

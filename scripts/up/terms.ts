@@ -13,6 +13,8 @@ const seconds = z.int().min(0).max(MONTH_S);
  * record.
  */
 export const answers = z.strictObject({
+  /** `solo`: the server is the only member of its committee, and its rollups go into calldata. */
+  profile: z.enum(["committee", "solo"]).default("committee"),
   /** Committee members that run from this folder. Others are named under `committee`. */
   members: z.int().min(0).max(MAX_MEMBERS).default(3),
   /** Members that others run, each as `<address>=<url>`. */
@@ -50,7 +52,7 @@ const yesOrNo = z
  * Asks on the terminal what is not obvious. An empty line takes the default; a wrong answer is asked
  * for again.
  */
-export function askTerms(signal: AbortSignal): Promise<GivenAnswers> {
+export function askTerms(signal: AbortSignal, isSolo: boolean): Promise<GivenAnswers> {
   return onTerminal(async (terminal) => {
     const ask = async <T>(question: string, fallback: string, answer: z.ZodType<T>): Promise<T> => {
       const text = (await terminal.question(`${question} [${fallback}] `, { signal })).trim();
@@ -60,7 +62,9 @@ export function askTerms(signal: AbortSignal): Promise<GivenAnswers> {
       return ask(question, fallback, answer);
     };
     const count = z.coerce.number().pipe(answers.shape.members.unwrap());
-    const members = await ask("How many committee members run from this folder?", "3", count);
+    const members = isSolo
+      ? undefined
+      : await ask("How many committee members run from this folder?", "3", count);
     const multisig = await ask(
       "Which multisig administers the contracts? (an address, or none)",
       "none",

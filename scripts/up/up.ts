@@ -70,7 +70,7 @@ export async function up(options: UpOptions) {
   );
   await publish(options, record, deployment, terms.multisig !== undefined);
   progress("making the store");
-  const seeded = await seedStore(options, record, deployment, terms.application, isTest);
+  const seeded = await seedStore(options, record, deployment, terms, isTest);
   const gasPrice = await priceOf(by);
   const leastBalance = RELAY_GAS * gasPrice;
   const processes = processesOf({
@@ -129,15 +129,20 @@ function requireChain(
  * that are added.
  */
 async function termsOf(
-  { given, ask, say }: UpOptions,
+  { given, profile, ask, say }: UpOptions,
   earlier: GivenAnswers | undefined,
   isBegun: boolean,
 ) {
+  if (profile !== undefined && earlier !== undefined && isBegun)
+    if ((earlier.profile ?? "committee") !== profile)
+      throw new UsageError(
+        `--profile: this deployment has begun as ${earlier.profile ?? "committee"}`,
+      );
   if (earlier !== undefined && isBegun) {
     if (given === undefined) return { answers: earlier, terms: parsed(earlier) };
     parsed(given);
-    const { tokens = [], ...own } = earlier;
-    const { tokens: wanted = [], ...others } = given;
+    const { tokens = [], profile: _, ...own } = earlier;
+    const { tokens: wanted = [], profile: __, ...others } = given;
     if (JSON.stringify(others) !== JSON.stringify(own))
       say("answers     only new tokens count, because the deployment has begun");
     const isKnown = (one: (typeof wanted)[number]) =>
@@ -148,15 +153,23 @@ async function termsOf(
     };
     return { answers, terms: parsed(answers) };
   }
-  const answers = given ?? earlier ?? (await ask());
+  const terms = given ?? earlier ?? (await ask());
+  const answers = profile === undefined ? terms : { ...terms, profile };
   return { answers, terms: parsed(answers) };
 }
 
 function parsed(given: GivenAnswers) {
   const { success, data, error } = answersSchema.safeParse(given);
-  if (success) return data;
-  const faults = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw new UsageError(`the answers are wrong:\n${faults.join("\n")}`);
+  if (!success) {
+    const faults = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new UsageError(`the answers are wrong:\n${faults.join("\n")}`);
+  }
+  if (data.profile !== "solo") return data;
+  if (given.members !== undefined || given.committee !== undefined || given.threshold !== undefined)
+    throw new UsageError(
+      "the server of the profile solo is its only member: leave out `members`, `committee` and `threshold`",
+    );
+  return { ...data, members: 0 };
 }
 
 /** Deploys by `work`, and writes into the record what that cost, once for all runs. */

@@ -21,11 +21,19 @@ function typing(...lines: readonly string[]): { readonly shown: readonly string[
 
 test("asks whether the token is transferable, and asks again for a wrong answer", async () => {
   const { shown } = typing("many", "2", "", "erc9", "erc721", "", "", "perhaps", "");
-  const given = await askTerms(new AbortController().signal);
+  const given = await askTerms(new AbortController().signal, false);
   const token = { standard: "erc721", name: "Swords", symbol: "SWRD", transferable: true };
   expect(given).toEqual({ members: 2, multisig: undefined, tokens: [token] });
   expect(answers.parse(given)).toMatchObject({ members: 2, tokens: [token] });
   expect(shown.join("")).toMatch(/May owners transfer it .+ for ever\. \[yes\]/);
+});
+
+test("asks a server that runs alone for no members", async () => {
+  const { shown } = typing("none", "erc1155", "Potions", "PTN", "");
+  expect(await askTerms(new AbortController().signal, true)).toMatchObject({
+    tokens: [{ standard: "erc1155", symbol: "PTN", transferable: true }],
+  });
+  expect(shown.join("")).not.toMatch(/members/);
 });
 
 test("an input that ends is an interruption, and no open question", async () => {
@@ -33,7 +41,7 @@ test("an input that ends is an interruption, and no open question", async () => 
   const interrupted = () => stopping.abort(new Error("interrupted"));
   process.once("SIGINT", interrupted);
   typing("3");
-  await expect(askTerms(stopping.signal)).rejects.toThrow();
+  await expect(askTerms(stopping.signal, false)).rejects.toThrow();
   expect(stopping.signal.aborted).toBe(true);
   process.off("SIGINT", interrupted);
 });

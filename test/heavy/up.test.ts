@@ -1,13 +1,17 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createPublicClient, http, keccak256 } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterEach, expect, test } from "vitest";
 import { readRecord } from "../../scripts/deploy/record.ts";
 import { freePort } from "../../scripts/sandbox/process.ts";
 import { settingsIn } from "../../scripts/up/processes.ts";
+import { answer, createClient, transfer } from "../../server/client/index.ts";
 import { Npm } from "../npm.ts";
 import { at } from "../settlement/fixture.ts";
 import * as up from "../up-world.ts";
+
+const FRIEND = "0x00000000000000000000000000000000000f81e4";
 
 afterEach(up.endAll);
 
@@ -181,4 +185,56 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   expect(await behind.ended).toBe(1);
   expect(behind.said).toContain(`the node has no code at ${contract}`);
   expect(await readRecord(join(folder, "deployments", `${up.BASE}.json`))).toEqual(known);
+});
+
+test("the command of the guide solo brings up one server on an L2, whose mints are given away", async () => {
+  const page = await readFile(new URL("../../docs/guides/solo.md", import.meta.url), "utf8");
+  const [, command = ""] = /```sh\nnpx mintmark (.+)\n```/.exec(page) ?? [];
+  const [, answers = "{}"] = /```json\n([\s\S]+?)```/.exec(page) ?? [];
+  const { url, client: chain } = await up.chainOf(up.BASE_SEPOLIA);
+  const folder = await up.folderOf();
+  const port = up.portOf();
+  const file = await up.answersIn(folder, { ...JSON.parse(answers), maturitySeconds: 1, port });
+  const words = command
+    .replace("https://rpc.example", url)
+    .replace("answers.json", file)
+    .split(" ");
+  const args = [...words, "--folder", folder, "--poll-ms", "200", "--sourcify", up.AWAY];
+  await up.funded(args, chain);
+  const running = up.mintmark(...args);
+  await running.says(/all processes are ready/);
+  expect((await readdir(join(folder, "logs"))).toSorted()).toEqual(["backup.log", "server.log"]);
+
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const apiKey = (await readFile(join(folder, "keys", "api-key"), "utf8")).trim();
+  const client = createClient({ baseUrl, apiKey });
+  const owner = privateKeyToAccount(generatePrivateKey());
+  const { userId } = await answer(
+    client.POST("/api/v1/users", { body: { ownerAddress: owner.address } }),
+  );
+  const { data: assets } = await answer(client.GET("/api/v1/assets", {}));
+  const mints = [{ assetId: at(assets, 0).assetId, tokenId: "77", amount: 1 }];
+  const minted = await answer(
+    client.POST("/api/v1/mint", { body: { users: [{ userId, mints }] } }),
+  );
+  if (!("mintId" in minted)) throw new Error("it was a dry run");
+  const { vaultId, dataAvailabilityMode } = at(minted.vaults, 0);
+  expect(dataAvailabilityMode).toBe("zk-rollup");
+  const given = await transfer(client, {
+    transfers: [{ vaultId, to: FRIEND }],
+    signer: owner,
+    wait: true,
+  });
+  expect(given.status).toBe("finalized");
+
+  await up.mintAndWithdraw({ folder, port, chainId: up.BASE_SEPOLIA, client: chain });
+  expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200);
+  const doctor = up.mintmark("doctor", "--folder", folder, "--json");
+  const findings: { check: string; status: string }[] = await doctor.json();
+  expect(findings.filter(({ status }) => status === "fault")).toEqual([]);
+  expect(findings.filter(({ check }) => check === "committee")).toMatchObject([{ status: "ok" }]);
+  expect(await readdir(join(folder, "backup"))).toContain("journal");
+  const other = up.mintmark(...args.map((word) => (word === "solo" ? "committee" : word)));
+  expect(await other.ended).toBe(2);
+  expect(other.said).toMatch(/--profile: this deployment has begun as solo/);
 });

@@ -276,6 +276,10 @@ export const upSettings = z.object({
     .describe(
       "JSON file of the terms; docs/guides/network.md has its form. Later runs take new tokens from it.",
     ),
+  MINTMARK_PROFILE: z
+    .enum(["committee", "solo"], "Give committee or solo.")
+    .optional()
+    .describe("`solo`: one server without others; docs/guides/solo.md says what it gives up."),
   MINTMARK_SOURCIFY: url("the address of a Sourcify server")
     .default("https://sourcify.dev/server")
     .describe("The service that publishes the contracts' sources."),
