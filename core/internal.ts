@@ -28,7 +28,7 @@ export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts
 export { parseJson } from "./mint/json.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";
 export { assetType } from "./protocol/asset.ts";
-export { quantizedAmount } from "./protocol/quantized.ts";
+export { decimalAmount, quantizedAmount } from "./protocol/quantized.ts";
 export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
 export { MAX_TRANSFER_DEADLINE } from "./protocol/transfer.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";

@@ -177,12 +177,17 @@ export interface Vault {
    */
   readonly quantum: bigint;
   readonly decimals: number;
+  /** These two are the asset's. */
+  readonly name: string;
+  readonly symbol: string;
   readonly mintingBlob: Hex;
   /** null for ERC-20. */
   readonly tokenId: bigint | null;
   /** `made` for a vault that L1 made by itself. */
   readonly dataAvailabilityMode: Series;
   readonly amount: bigint;
+  /** The amount in whole tokens, such as "12.5", as a mint gives it. */
+  readonly amountDecimal: string;
   /**
    * amount less what is withdrawn, transferred, and reserved by a pending withdrawal or transfer.
    */
@@ -211,9 +216,12 @@ export interface Transaction
       | "assetId"
       | "quantum"
       | "decimals"
+      | "name"
+      | "symbol"
       | "mintingBlob"
       | "tokenId"
       | "amount"
+      | "amountDecimal"
     >,
     Pick<Vault, "dataAvailabilityMode" | "batchId"> {
   /**
@@ -301,9 +309,12 @@ export interface Deposit
     | "assetId"
     | "quantum"
     | "decimals"
+    | "name"
+    | "symbol"
     | "mintingBlob"
     | "tokenId"
     | "amount"
+    | "amountDecimal"
   > {
   /** The making is in this transaction, and is final. */
   readonly l1TxHash: Hash;

@@ -74,6 +74,8 @@ function columnsOf(users: Body["users"]): AcceptedColumns {
       assetType: ASSET_TYPE,
       quantum: 1n,
       decimals: 0,
+      name: "Token",
+      symbol: "TKN",
     }),
     amountAfter: () => 1n,
     tokenId: () => null,

@@ -8,7 +8,7 @@ import { readMaking } from "../vaults/makings.ts";
 import type { TransactionFilter } from "../vaults/transaction-range.ts";
 import type { Found } from "../vaults/transaction-scan.ts";
 import { findPage } from "../vaults/transactions.ts";
-import { tokenIn } from "../vaults/vaults.ts";
+import { amountIn, tokenIn } from "../vaults/vaults.ts";
 
 /** Filter of a list of deposits. */
 export interface DepositFilter
@@ -44,18 +44,15 @@ async function depositViews(
   for (const [i, { source, place, assetIndex, blob }] of found.entries()) {
     if (source.type !== "deposit") continue;
     const asset = ledger.tenants.assetAt(assetIndex);
-    const { assetId, quantum, decimals } = asset;
     const { txHash, blockNumber } = await readMaking(ledger, place.batchNumber);
     deposits.push({
       vaultId: packVaultId(place),
       userId: users[i]?.userId ?? "",
       ownerAddress: source.vault.owner,
-      assetId,
+      assetId: asset.assetId,
       tokenId: tokenIn(asset, blob),
       mintingBlob: blob,
-      amount: source.vault.amount,
-      quantum,
-      decimals,
+      ...amountIn(asset, source.vault.amount),
       l1TxHash: txHash,
       l1BlockNumber: blockNumber,
       createdAt: source.time,

@@ -30,7 +30,7 @@ import type { AssetRecord } from "../store/records.ts";
 import { amountOf, highWord, lowWord } from "../store/vault-columns.ts";
 import { findAsset } from "../tenants/asset-view.ts";
 import { findMint } from "../vaults/transaction-range.ts";
-import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
+import { amountIn, lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
 import type { Minted } from "./mint-transition.ts";
 
 /**
@@ -128,21 +128,19 @@ function acceptedVaults(columns: MintedColumns): Vault[] {
     // A user's vaults come together, in the order of the users.
     for (; entry >= end; end += users[user]?.entries ?? 0) user++;
     const { userId, ownerAddress } = users[user] as Minted["users"][number];
-    const { assetId, assetType, quantum, decimals } = columns.asset(entry);
+    const asset = columns.asset(entry);
     const mode = MODES[columns.mode[entry]!] ?? "validium";
     const amount = columns.amountAfter(entry);
     return {
       vaultId: vaultIdAt(columns, entry),
       userId,
       ownerAddress,
-      assetId,
-      assetType,
-      quantum,
-      decimals,
+      assetId: asset.assetId,
+      assetType: asset.assetType,
       mintingBlob: columns.blobAt(entry),
       tokenId: columns.tokenId(entry),
       dataAvailabilityMode: mode,
-      amount,
+      ...amountIn(asset, amount),
       availableBalance: amount,
       withdrawnBalance: 0n,
       transferredBalance: 0n,
@@ -371,7 +369,9 @@ export interface AcceptedColumns {
   readonly blobs: Uint8Array;
   readonly blobEnd: Uint32Array;
   /** The asset of an entry. */
-  asset(entry: number): Pick<Asset, "assetId" | "assetType" | "quantum" | "decimals">;
+  asset(
+    entry: number,
+  ): Pick<Asset, "assetId" | "assetType" | "quantum" | "decimals" | "name" | "symbol">;
   /** The vault's amount after the entry. */
   amountAfter(entry: number): bigint;
   /** The token id of an entry; null for an ERC-20. */

@@ -5,6 +5,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readOwnUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
+import { decimalAmount } from "../protocol/quantized.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
@@ -110,6 +111,7 @@ export async function transferListView(
       const asset = ledger.tenants.assetAt(transfer.assetIndex);
       const { blob = "0x", owner = zeroAddress } = vaults.get(transfer.vaultId) ?? {};
       const giver = userOf.get(transfer.userIndex);
+      const amount = amounts[position] ?? null;
       return {
         transactionId: `${transferId}.${position}`,
         vaultId: transfer.vaultId,
@@ -121,9 +123,12 @@ export async function transferListView(
         toUserId: holderIndex === null ? null : (userOf.get(holderIndex)?.userId ?? ""),
         isChange,
         newVaultId: place === null || holderIndex === null ? null : packVaultId(place),
-        amount: amounts[position] ?? null,
+        amount,
+        amountDecimal: amount === null ? null : decimalAmount(amount, asset),
         quantum: asset.quantum,
         decimals: asset.decimals,
+        name: asset.name,
+        symbol: asset.symbol,
         hops: transfer.hops,
         failure: transfer.fault === null ? list.failure : lists.failureOfFault(transfer),
       };
@@ -187,9 +192,14 @@ export interface TransferredVault {
    * vault.
    */
   readonly amount: bigint | null;
+  /** The amount in whole tokens, such as "12.5"; null with it. */
+  readonly amountDecimal: string | null;
   /** Base units of the token in one unit. */
   readonly quantum: bigint;
   readonly decimals: number;
+  /** These two are the asset's. */
+  readonly name: string;
+  readonly symbol: string;
   /** Transfers since the mint, this one included; at most 8. */
   readonly hops: number;
   /**

@@ -10,7 +10,7 @@ import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import { collect, type Found } from "./transaction-scan.ts";
 import { outputsOf, placeIn, readTransferList } from "./transfer-lists.ts";
-import { decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
+import { amountIn, decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
 
 /**
  * A user's balances by token, in the order of first mints: each ERC-721 vault, other vaults summed,
@@ -79,28 +79,29 @@ function balanceOfVault({
   assetId,
   quantum,
   decimals,
+  name,
+  symbol,
   tokenId,
   mintingBlob,
   amount,
+  amountDecimal,
   ...vault
 }: Vault): Balance {
   const { availableBalance: available, withdrawnBalance: withdrawn } = vault;
-  return { assetId, quantum, decimals, tokenId, mintingBlob, amount, available, withdrawn };
+  const token = { assetId, quantum, decimals, name, symbol, tokenId, mintingBlob };
+  return { ...token, amount, amountDecimal, available, withdrawn };
 }
 
 function balanceOfSum(
   ledger: Ledger,
   { assetIndex, blob, amount, heldBack, withdrawn }: TokenSum,
 ): Balance {
-  const { assetId, standard, blobScheme, quantum, decimals } = ledger.tenants.assetAt(assetIndex);
-  const tokenId = fastTokenIdOf(standard, blobScheme, blob);
+  const asset = ledger.tenants.assetAt(assetIndex);
   return {
-    assetId,
-    quantum,
-    decimals,
-    tokenId,
+    assetId: asset.assetId,
+    tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, blob),
     mintingBlob: blob,
-    amount,
+    ...amountIn(asset, amount),
     available: amount - heldBack,
     withdrawn,
   };
@@ -109,6 +110,9 @@ function balanceOfSum(
 /** A user's balance of one token, over all vaults. */
 export interface Balance
   extends Pick<Vault, "assetId" | "quantum" | "decimals" | "tokenId" | "mintingBlob" | "amount"> {
+  readonly name: string;
+  readonly symbol: string;
+  readonly amountDecimal: string;
   readonly available: bigint;
   readonly withdrawn: bigint;
 }

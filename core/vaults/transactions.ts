@@ -21,7 +21,16 @@ import {
 } from "./transaction-scan.ts";
 import { amountsOf, failureOfFault, type ListOutput, placeIn } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
-import { batchOfRecord, failureOf, lostAt, present, statusOf, tokenIn, voidAt } from "./vaults.ts";
+import {
+  amountIn,
+  batchOfRecord,
+  failureOf,
+  lostAt,
+  present,
+  statusOf,
+  tokenIn,
+  voidAt,
+} from "./vaults.ts";
 
 /** A transfer's own batch, once it has one. */
 function batchIdOfFound({ place, made }: Found): string {
@@ -110,16 +119,13 @@ function view(
 ): Transaction {
   const { source, sequence, place, made, assetIndex, blob: mintingBlob } = found;
   const asset = ledger.tenants.assetAt(assetIndex);
-  const { assetId, quantum, decimals } = asset;
   const common = {
     mintingBlob,
     tokenId: tokenIn(asset, mintingBlob),
     sequence,
     userId,
     status: statusOfFound(ledger, found),
-    assetId,
-    quantum,
-    decimals,
+    assetId: asset.assetId,
     dataAvailabilityMode: place.mode,
     batchId: batchIdOfFound(found),
     mintId: null,
@@ -139,7 +145,7 @@ function view(
       transactionId: `${mintId}.${source.position}`,
       mintId,
       vaultId: vaultIdOf(mint),
-      amount: mint.amount,
+      ...amountIn(asset, mint.amount),
       ...placeOnL1(isVoid ? null : batch),
       // Until L1's history is final the mint has not failed, although the reason is known.
       failure:
@@ -163,7 +169,7 @@ function view(
       ...placeOnL1(batch),
       failure: fault === null ? list.failure : failureOfFault(output.transfer),
       timestamps: present({ accepted: list.createdAt, ...timesOf(batch), failed }),
-      amount: moved.get(source) ?? 0n,
+      ...amountIn(asset, moved.get(source) ?? 0n),
     };
   }
   if (source.type === "deposit") {
@@ -177,7 +183,7 @@ function view(
       ...placeOnL1(null),
       failure: null,
       timestamps: { finalized: time },
-      amount: vault.amount,
+      ...amountIn(asset, vault.amount),
     };
   }
   const {
@@ -194,7 +200,7 @@ function view(
     type: "withdrawal",
     transactionId: withdrawalId,
     vaultId,
-    amount: quantity,
+    ...amountIn(asset, quantity),
     ...placeOnL1(record),
     failure,
     timestamps: present({ accepted, ...timesOf({ ...record, sealedAt: null }), failed }),

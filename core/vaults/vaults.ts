@@ -3,6 +3,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/user-records.ts";
 import type { Address, Hex, Mode, Principal, Status, Vault, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
+import { decimalAmount } from "../protocol/quantized.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group, View } from "../store/group.ts";
@@ -244,12 +245,10 @@ export async function vaultViews(
       ownerAddress: vault.owner,
       assetId: asset.assetId,
       assetType: asset.assetType,
-      quantum: asset.quantum,
-      decimals: asset.decimals,
       mintingBlob: vault.blob,
       tokenId: tokenIn(asset, vault.blob),
       dataAvailabilityMode: place.mode,
-      amount: vault.amount,
+      ...amountIn(asset, vault.amount),
       availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),
       withdrawnBalance: activity.withdrawn,
       transferredBalance: activity.transferred,
@@ -260,6 +259,15 @@ export async function vaultViews(
       updatedAt: Math.max(vault.updatedAt, activity.updatedAt, ...times.map((time) => time ?? 0)),
     };
   });
+}
+
+/** An amount of an asset in units and in whole tokens, with what its reader needs of the asset. */
+export function amountIn(
+  asset: Pick<AssetRecord, "quantum" | "decimals" | "name" | "symbol">,
+  amount: bigint,
+) {
+  const { quantum, decimals, name, symbol } = asset;
+  return { quantum, decimals, name, symbol, amount, amountDecimal: decimalAmount(amount, asset) };
 }
 
 /**

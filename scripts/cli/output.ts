@@ -113,7 +113,7 @@ const AMOUNTS =
 /** Shows amounts in whole tokens, which people read; with `--json` they stay units. */
 function inTokens(row: Row): Row {
   if (!isRow(row)) return row;
-  const { quantum, decimals, ...rest } = row;
+  const { quantum, decimals, amountDecimal: _, ...rest } = row;
   if (quantum === undefined || typeof decimals !== "number") return row;
   const units = { quantum: BigInt(String(quantum)), decimals };
   const inUnits = (name: string, field: unknown) =>

@@ -9,9 +9,7 @@ export const asset = s.responseComponent("Asset", {
   assetType: s.outHash.describe("StarkEx asset type."),
   chainId: s.outDecimal,
   contractAddress: s.outAddress,
-  name: z.string(),
-  symbol: z.string(),
-  ...s.outUnits,
+  ...s.outToken,
   blobScheme: z.enum(BLOB_SCHEMES),
   rawBlobs: z.boolean().describe("Whether minting blobs can be any bytes; otherwise each is text."),
   dataAvailabilityMode: s.mode

@@ -6,7 +6,7 @@ import {
   MODES,
   STATUSES,
 } from "../../core/index.ts";
-import { ROLLUP_BIT } from "../../core/internal.ts";
+import { decimalAmount, ROLLUP_BIT } from "../../core/internal.ts";
 import { AsciiWriter, type BufferPool } from "../http/wire/buffers.ts";
 import * as s from "./api/fields.ts";
 import { time, writerOf } from "./api/writer.ts";
@@ -52,11 +52,11 @@ const receiptToWire = writerOf(receiptShown);
 
 /**
  * Usual and most bytes of a vault and a transaction: blobs have up to 255 bytes, token ids 78
- * digits.
+ * digits, decimal amounts 256, names and symbols 250 characters of up to 4 bytes.
  */
-const USUAL_VAULT_BYTES = 640;
+const USUAL_VAULT_BYTES = 704;
 const USUAL_TRANSACTION_BYTES = 160;
-const MOST_VAULT_BYTES = 2048;
+const MOST_VAULT_BYTES = 4096;
 const MOST_TRANSACTION_BYTES = 256;
 
 /** The answer to fewer entries is sent as text, which Node sends together with its header. */
@@ -77,8 +77,8 @@ export async function mintToWire(result: MintResult) {
 /**
  * The bytes of `JSON.stringify(await mintToWire(result))`. A long one is made in pieces, each in
  * its turn. The answer to a mint is written from columns in a fraction of the time: it is the most
- * expensive part of a large mint. Nothing in that needs an escape: UUIDs, hex, decimals, times, our
- * own names.
+ * expensive part of a large mint. Only the names of assets need escapes there: the rest is UUIDs,
+ * hex, decimals, times, and our own names.
  *
  * @returns the body, and what to call when it is no longer in use; null for nothing
  */
@@ -131,16 +131,17 @@ const TOKEN = ascii('","tokenId":"');
 const NO_TOKEN = ascii('","tokenId":null');
 const QUOTE = ascii('"');
 const AMOUNT = MODES.map((mode) => ascii(`,"dataAvailabilityMode":"${mode}","amount":"`));
-const AVAILABLE = ascii('","availableBalance":"');
 
-/** Neighbours mostly share holder, asset, batch and times: these parts are formatted once. */
+/** Neighbours mostly share holder, asset, amount, batch and times: these are formatted once. */
 async function addVaults(
   answer: AsciiWriter,
   columns: AcceptedColumns,
   turn: () => Promise<void>,
 ): Promise<void> {
   const { users, assetIndex, mode, batchNumber, age, blobs, blobEnd } = columns;
+  const tokens = new Map<number, string>();
   const owned = new Map<number, Buffer>();
+  const amounts = new Map<number, AmountPiece>();
   let states = new Map<number, Buffer>();
   let user = 0;
   let usersEnd = users[0]?.entries ?? 0;
@@ -162,37 +163,60 @@ async function addVaults(
     answer.bytes(VAULT);
     addVaultId(answer, columns, entry);
     const asset = assetIndex[entry] as number;
-    answer.bytes(owned.get(asset) ?? keep(owned, asset, ownership(columns, user, entry)));
+    const token = tokens.get(asset) ?? keep(tokens, asset, tokenOf(columns, entry));
+    answer.bytes(owned.get(asset) ?? keep(owned, asset, ownership(columns, user, token)));
     const blobStart = entry === 0 ? 0 : (blobEnd[entry - 1] as number);
     answer.hex(blobs, blobStart, blobEnd[entry] as number);
     addTokenId(answer, columns, entry, blobStart);
     answer.bytes(AMOUNT[batchMode] as Buffer);
     const amount = columns.amountAfter(entry);
-    addAmount(answer, amount);
-    answer.bytes(AVAILABLE);
-    addAmount(answer, amount);
+    const last = amounts.get(asset);
+    const shown =
+      last?.amount === amount ? last : keep(amounts, asset, amountOf(columns, entry, amount));
+    answer.bytes(shown.bytes);
     const since = age[entry] as number;
     answer.bytes(states.get(since) ?? keep(states, since, state(columns, entry)));
   }
 }
 
-function keep(pieces: Map<number, Buffer>, key: number, text: string): Buffer {
-  const piece = ascii(text);
+function keep<Piece>(pieces: Map<number, Piece>, key: number, piece: Piece): Piece {
   pieces.set(key, piece);
   return piece;
 }
 
-function ownership(columns: AcceptedColumns, user: number, entry: number): string {
-  const { userId, ownerAddress } = columns.users[user] ?? {};
-  const { assetId, assetType, quantum, decimals } = columns.asset(entry);
-  const asset = `"assetId":"${assetId}","assetType":"${assetType}","quantum":"${quantum}","decimals":${decimals}`;
-  return `","userId":"${userId}","ownerAddress":"${ownerAddress}",${asset},"mintingBlob":"0x`;
+function tokenOf(columns: AcceptedColumns, entry: number): string {
+  const { assetId, assetType, quantum, decimals, name, symbol } = columns.asset(entry);
+  const names = `"name":${JSON.stringify(name)},"symbol":${JSON.stringify(symbol)}`;
+  return `"assetId":"${assetId}","assetType":"${assetType}",${names},"quantum":"${quantum}","decimals":${decimals}`;
 }
 
-function state({ mode, batchNumber, age, time: at }: AcceptedColumns, entry: number): string {
+function ownership(columns: AcceptedColumns, user: number, token: string): Buffer {
+  const { userId, ownerAddress } = columns.users[user] ?? {};
+  return Buffer.from(
+    `","userId":"${userId}","ownerAddress":"${ownerAddress}",${token},"mintingBlob":"0x`,
+  );
+}
+
+/** The last amount of an asset, as it is written. */
+interface AmountPiece {
+  readonly amount: bigint;
+  readonly bytes: Buffer;
+}
+
+function amountOf(columns: AcceptedColumns, entry: number, amount: bigint): AmountPiece {
+  const decimal = decimalAmount(amount, columns.asset(entry));
+  return {
+    amount,
+    bytes: ascii(`${amount}","amountDecimal":"${decimal}","availableBalance":"${amount}`),
+  };
+}
+
+function state({ mode, batchNumber, age, time: at }: AcceptedColumns, entry: number): Buffer {
   const batchId = `${MODES[mode[entry] as number]}-${batchNumber[entry]}`;
   const createdAt = time(at - (age[entry] as number));
-  return `","withdrawnBalance":"0","transferredBalance":"0","batchId":"${batchId}","status":"accepted","createdAt":"${createdAt}","updatedAt":"${time(at)}"}`;
+  return ascii(
+    `","withdrawnBalance":"0","transferredBalance":"0","batchId":"${batchId}","status":"accepted","createdAt":"${createdAt}","updatedAt":"${time(at)}"}`,
+  );
 }
 
 function addTokenId(
@@ -211,11 +235,6 @@ function addTokenId(
   if (tokenId === null) answer.slice(columns.blobs, blobStart, columns.blobEnd[entry] as number);
   else answer.text(`${tokenId}`);
   answer.bytes(QUOTE);
-}
-
-function addAmount(answer: AsciiWriter, amount: bigint): void {
-  if (amount <= Number.MAX_SAFE_INTEGER) answer.decimal(Number(amount));
-  else answer.text(`${amount}`);
 }
 
 function addVaultId(

@@ -108,7 +108,8 @@ const transferred = z.strictObject({
       "null before the batch is sealed, and for a redemption. It is certain once the status is `settled`.",
     ),
   amount: burntOrGiven,
-  ...s.outUnits,
+  amountDecimal: s.outAmountDecimal.nullable(),
+  ...s.outToken,
   hops: z
     .int()
     .describe(

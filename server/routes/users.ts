@@ -32,10 +32,11 @@ const usersBody = s.requestComponent("NewUsers", {
 
 export const balance = s.responseComponent("Balance", {
   assetId: s.outUuid,
-  ...s.outUnits,
+  ...s.outToken,
   tokenId: s.outDecimal.nullable(),
   mintingBlob: s.outHex,
   amount: s.outDecimal,
+  amountDecimal: s.outAmountDecimal,
   available: s.outDecimal,
   withdrawn: s.outDecimal,
 });

@@ -24,7 +24,7 @@ const amount = fc.oneof(
 );
 const mode = fc.constantFrom(...MODES);
 const entry = fc.oneof(
-  fc.record({ token: fc.constant("erc20" as const), mode, amount }),
+  fc.record({ token: fc.constantFrom("erc20" as const, "gold" as const), mode, amount }),
   fc.record({ token: fc.constant("erc1155" as const), mode, amount, name }),
   fc.record({
     token: fc.constantFrom("erc721" as const, "framed" as const),
@@ -49,6 +49,15 @@ test.each([
     ...(receiptSigner && { receiptSigner }),
   });
   const { engine, applicationId, key, erc20, erc721, erc1155 } = world;
+  // Names are any text, and amounts have decimals.
+  const gold = await engine.assets.add({
+    standard: "erc20",
+    decimals: 18,
+    quantum: 10n ** 16n,
+    contractAddress: `0x${"f8".repeat(20)}`,
+    name: `Gold "24k" \\ 金貨 🪙`,
+    symbol: "Ǧ£💰",
+  });
   const framed = await engine.assets.add({
     standard: "erc721",
     blobScheme: "imx",
@@ -56,11 +65,14 @@ test.each([
     name: "Framed",
     symbol: "FRM",
   });
-  await engine.assets.whitelist(framed.assetId);
-  await engine.operator.recordRegistered(framed.assetId, { minterLocked: true });
-  await engine.assets.enable(applicationId, framed.assetId);
+  for (const { assetId } of [gold, framed]) {
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId, { minterLocked: true });
+    await engine.assets.enable(applicationId, assetId);
+  }
   const assetIds = {
     erc20: erc20.assetId,
+    gold: gold.assetId,
     erc721: erc721.assetId,
     erc1155: erc1155.assetId,
     framed: framed.assetId,
@@ -70,7 +82,7 @@ test.each([
   const buffers = new BufferPool();
   let tokens = 0;
   const blobOf = (of: typeof entry extends fc.Arbitrary<infer E> ? E : never): string => {
-    if (of.token === "erc20") return "";
+    if (!("name" in of)) return "";
     if (of.token === "erc1155") return hex(of.name);
     // No token twice: the first seven digits are its own.
     const own = 1_000_000 + ++tokens;

@@ -113,11 +113,14 @@ describe("users", () => {
     const { body } = await get(`/api/v1/users/${userId}/balances`);
     expect(body.data).toContainEqual({
       assetId: world.erc20.assetId,
+      name: "Token erc20",
+      symbol: "ERC20",
       quantum: "1",
       decimals: 0,
       tokenId: null,
       mintingBlob: "0x",
       amount: "500",
+      amountDecimal: "500",
       available: "500",
       withdrawn: "0",
     });

@@ -1,6 +1,7 @@
 import { decodeFunctionData, type Hex, type TypedDataDefinition, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, describe, expect, test } from "vitest";
+import type { Asset } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/index.ts";
 import { transfersDigest } from "../../core/protocol/index.ts";
 import { type Answer, refusal, type SendOptions, signedIn, type World } from "./fixture.ts";
@@ -81,15 +82,14 @@ describe("transfers", () => {
     expect(refusal(await world.send("GET", "/api/v1/transfers?status=redeemed")).code).toBe(
       "validation_failed",
     );
-    const common = {
-      from: owner.address.toLowerCase(),
-      quantum: expect.any(String),
-      decimals: expect.any(Number),
+    const from = owner.address.toLowerCase();
+    const of = ({ assetId, name, symbol }: Asset) => {
+      return { from, assetId, name, symbol, quantum: "1", decimals: 0 };
     };
     expect(body.transfers).toMatchObject([
-      { ...common, assetId: world.erc721.assetId, tokenId: expect.any(String), amount: "1" },
-      { ...common, assetId: world.erc20.assetId, tokenId: null, amount: "4" },
-      { ...common, assetId: world.erc20.assetId, tokenId: null, amount: "6" },
+      { ...of(world.erc721), tokenId: expect.any(String), amount: "1", amountDecimal: "1" },
+      { ...of(world.erc20), tokenId: null, amount: "4", amountDecimal: "4" },
+      { ...of(world.erc20), tokenId: null, amount: "6", amountDecimal: "6" },
     ]);
     expect(
       (await world.send("GET", "/api/v1/transfers", { key: world.otherKey })).body.data,

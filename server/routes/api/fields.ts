@@ -168,13 +168,18 @@ export const outHex = z.string().regex(HEX).describe("0x and lower-case hex.");
 export const outHash = z.string().regex(/^0x[0-9a-f]{64}$/);
 export const outAddress = z.string().regex(/^0x[0-9a-f]{40}$/);
 export const outDecimal = z.string().regex(/^\d+$/).describe("A whole number in decimal digits.");
-/** The units of amounts, next to every amount. */
-export const outUnits = {
+/** The asset's names and units, next to every amount. */
+export const outToken = {
+  name: z.string(),
+  symbol: z.string(),
   quantum: outDecimal.describe("Base units of the token in one unit of every amount here."),
   decimals: z
     .int()
     .describe("Decimals of the token: `amount` is `amount * quantum / 10^decimals` of it."),
 };
+export const outAmountDecimal = z
+  .string()
+  .describe('`amount` in whole tokens, such as "12.5", as a mint gives it.');
 export const outTime = z.iso.datetime();
 
 // ---- paths

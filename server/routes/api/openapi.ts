@@ -381,6 +381,8 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   name: "Gold",
   symbol: "GOLD",
   decimals: 18,
+  // One unit of it.
+  amountDecimal: "0.000000000000000001",
   contract: `0x${"70".repeat(20)}`,
   limit: 50,
   url: "https://example.com/hook",

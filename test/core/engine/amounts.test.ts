@@ -38,28 +38,31 @@ async function tokenOf(
 
 describe("a decimal amount", () => {
   it.each([
-    ["12.5", 18, 10n ** 16n, 1250n],
-    ["12.50", 2, 1n, 1250n],
-    ["0.000000000000000001", 18, 1n, 1n],
-    ["7", 0, 1n, 7n],
-    ["7.000", 0, 1n, 7n],
-    ["1000000", 6, 1_000_000n, 1_000_000n],
-    ["9.223372036854775807", 18, 1n, (1n << 63n) - 1n],
+    ["12.5", 18, 10n ** 16n, 1250n, "12.5"],
+    ["12.50", 2, 1n, 1250n, "12.5"],
+    ["0.000000000000000001", 18, 1n, 1n, "0.000000000000000001"],
+    ["7", 0, 1n, 7n, "7"],
+    ["7.000", 0, 1n, 7n, "7"],
+    ["1000000", 6, 1_000_000n, 1_000_000n, "1000000"],
+    ["9.223372036854775807", 18, 1n, (1n << 63n) - 1n, "9.223372036854775807"],
   ] as const)(
-    "%s with %i decimals and quantum %s is %s units",
-    async (amountDecimal, decimals, quantum, units) => {
+    "%s with %i decimals and quantum %s is %s units, and comes back as %s",
+    async (amountDecimal, decimals, quantum, amount, text) => {
       const made = await fixture();
       await using _ = made.engine;
       const assetId = await tokenOf(made, { decimals, quantum });
       const { vaults } = await mintFields(made, { assetId, amountDecimal });
-      expect(vaults).toMatchObject([{ amount: units, quantum, decimals }]);
-      const { data } = await made.engine.transactions.list(made.tenant.applicationId);
-      expect(data).toMatchObject([{ amount: units, quantum, decimals }]);
+      const { name, symbol } = await made.engine.assets.get(made.tenant.applicationId, assetId);
+      const shown = { name, symbol, quantum, decimals, amount, amountDecimal: text };
+      expect(vaults).toMatchObject([shown]);
+      const { applicationId } = made.tenant;
+      expect((await made.engine.vaults.list(applicationId)).data).toMatchObject([shown]);
+      expect((await made.engine.transactions.list(applicationId)).data).toMatchObject([shown]);
       const balances = await made.engine.vaults.balances(
         made.tenant.applicationId,
         made.tenant.users[0]?.userId ?? "",
       );
-      expect(balances.data).toMatchObject([{ amount: units, quantum, decimals }]);
+      expect(balances.data).toMatchObject([shown]);
       expect((await made.engine.operator.verify()).problems).toEqual([]);
     },
   );

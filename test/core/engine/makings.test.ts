@@ -123,7 +123,10 @@ test("of several vaults each has its own owner, user and place, also after a res
   const unknown = { ...units(stranger, 9n, `0x${"ab".repeat(32)}`) };
   const event = made(1, [...vaults, unknown, units(`0x${"58".repeat(20)}`, 3n, points)], 5n);
   await tell([event], 5n, { fromBlock: 0n, finalized: 5n });
-  expect(await deposits()).toMatchObject([{ amount: 2n, ownerAddress }]);
+  const { name, symbol } = await engine.assets.get(applicationId, assets.erc20);
+  const coins = { name, symbol, amount: 2n, amountDecimal: "2" };
+  expect(await deposits()).toMatchObject([{ ...coins, ownerAddress }]);
+  expect(await engine.vaults.get(applicationId, idOf(1) + 1n)).toMatchObject(coins);
   for (const [slot, vault] of event.vaults.entries())
     expect((await engine.proofs.vault(idOf(1) + BigInt(slot))).vault).toMatchObject(vault);
   await engine.close();

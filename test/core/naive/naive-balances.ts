@@ -1,4 +1,5 @@
 import type { Balance, Vault } from "../../../core/index.ts";
+import { decimalAmount } from "../../../core/protocol/quantized.ts";
 
 /**
  * A user's balance of each token: the sums over its vaults, in the order of their making, without
@@ -11,11 +12,13 @@ export function naiveBalances(vaults: readonly Vault[]): Balance[] {
   return [...tokens.values()].flatMap((own) => {
     const [first] = own;
     if (first === undefined) return [];
-    const { assetId, quantum, decimals, tokenId, mintingBlob } = first;
+    const { assetId, quantum, decimals, name, symbol, tokenId, mintingBlob } = first;
+    const amount = sum(own.map((vault) => vault.amount));
     return [
       {
-        ...{ assetId, quantum, decimals, tokenId, mintingBlob },
-        amount: sum(own.map(({ amount }) => amount)),
+        ...{ assetId, quantum, decimals, name, symbol, tokenId, mintingBlob },
+        amount,
+        amountDecimal: decimalAmount(amount, first),
         available: sum(own.map(({ availableBalance }) => availableBalance)),
         withdrawn: sum(own.map(({ withdrawnBalance }) => withdrawnBalance)),
       },
