@@ -160,9 +160,9 @@ describe("while the server runs, and with a chain", () => {
       settings,
     );
     expect(stdout).toMatch(
-      /^balances:\nassetId +tokenId +mintingBlob +amount +available +withdrawn$/m,
+      /^balances:\nassetId +name +symbol +tokenId +mintingBlob +amount +available +withdrawn$/m,
     );
-    expect(stdout).toMatch(new RegExp(`^${assetId} +1 +0x31 +1 +1 +0$`, "m"));
+    expect(stdout).toMatch(new RegExp(`^${assetId} +Swords +SWRD +1 +0x31 +1 +1 +0$`, "m"));
     const [seen] = await run("assets", "list", "--application", applicationId);
     expect(seen).toMatchObject({
       assetId,
