@@ -42,6 +42,15 @@ const CLIENTS = {
     otherKind: [-32010, "PendingTxsOfConflictingType"],
     pruned: [-32002, "No state available for block 1 (0x5e)"],
   },
+  /** A provider that hides its nodes' words. */
+  hosted: {
+    known: [-32603, "Internal error"],
+    underpriced: [-32603, "Internal error"],
+    nonceUsed: [-32603, "Internal error"],
+    broke: [-32603, "Internal error"],
+    otherKind: [-32603, "Internal error"],
+    pruned: [-32603, "Internal error"],
+  },
   /** A client of tomorrow, whose words nobody knows. */
   unheard: {
     known: [-38001, "rejected"],

@@ -53,8 +53,8 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
 }
 
 /**
- * Whether the chain gave no answer, so that a retry may help: no connection, a time-out, or a busy
- * node.
+ * Whether the chain gave no answer, so that a retry may help: no connection, a time-out, a node
+ * that is busy, or one with a fault of its own.
  *
  * @example
  * if (!isUnreachable(error)) throw error; // else try again later
@@ -62,6 +62,7 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
 export function isUnreachable(error: unknown): boolean {
   const cause = error instanceof MintmarkError ? error.cause : error;
   if (!(cause instanceof BaseError)) return false;
+  if (isBusy(cause)) return revertReason(cause) === null;
   const failed = cause.walk(
     (inner) => inner instanceof HttpRequestError || inner instanceof TimeoutError,
   );
@@ -75,13 +76,35 @@ const MOST_REASON = 1_000;
 /** Nodes' various words for a call that the EVM stopped: out of gas, or invalid code. */
 const HALT = /out ?of ?gas|invalid ?opcode|invalid ?jump|stack ?(?:over|under)flow|stack ?limit/i;
 
+/** The code of a node's own faults, which some nodes give to reverts too. */
+const INTERNAL = -32603;
+const REVERT = /revert|vm exception/i;
+/** A contract's error data begin with four bytes. */
+const ERROR_DATA = /"0x[\da-f]{8}/i;
+
+/** A fault of the node itself, which viem takes for a contract's revert without a reason. */
+function isInternal(error: BaseError): boolean {
+  let isInternal = false;
+  let isRevert = false;
+  error.walk((inner) => {
+    const { code, data, details, message } = inner as Error & Record<string, unknown>;
+    if (code !== INTERNAL) return false;
+    isInternal = true;
+    const words = `${details ?? message}`;
+    isRevert ||= REVERT.test(words) || HALT.test(words);
+    isRevert ||= ERROR_DATA.test(JSON.stringify(data ?? null));
+    return false;
+  });
+  return isInternal && !isRevert;
+}
+
 /**
  * The contract's own reason for a revert, e.g. `BatchNumberMismatch(4, 3)`, or how the EVM stopped
  * the call. Null when the chain did not answer.
  */
 export function revertReason(error: unknown): string | null {
   if (error instanceof MintmarkError) return revertReason(error.cause);
-  if (!(error instanceof BaseError)) return null;
+  if (!(error instanceof BaseError) || isInternal(error)) return null;
   const revert = error.walk((inner) => inner instanceof ContractFunctionRevertedError);
   if (!(revert instanceof ContractFunctionRevertedError))
     return HALT.exec(error.details ?? "")?.[0].toLowerCase() ?? null;
@@ -130,7 +153,7 @@ export async function orIfSilent<T, D>(answer: Promise<T>, otherwise: D): Promis
 }
 
 /** Codes of nodes that will answer when they have less to do, or when something inside recovers. */
-const BUSY: readonly unknown[] = [-32005, -32007, -32603, 429];
+const BUSY: readonly unknown[] = [-32005, -32007, INTERNAL, 429];
 
 /** The node answered that it could not answer now, in HTTP 200. */
 export function isBusy(error: unknown): boolean {

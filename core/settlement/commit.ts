@@ -198,9 +198,11 @@ async function withoutUnpayable(
   if (isTransferData(batch.mode, batch.data)) await refused.takeBackInvalid(batchNumber, signal);
   else {
     const voids: VoidSlots[] = await engine.operator.enteredSlots(mode, batchNumber);
-    if (voids.length > 0) await refused.requireUnusable(batch, signal);
-    for (const check of checks) voids.push(...(await check.checkBatch(batch)));
+    const isEntered = voids.length > 0;
+    for (const check of checks) voids.push(...(await check.checkBatch(batch, signal)));
     if (voids.length === 0) return batch;
+    if (isEntered || (await refused.mayBeSent(mode, batchNumber)))
+      await refused.requireUnusable(batch, signal);
     voids.sort((a, b) => a.firstSlot - b.firstSlot);
     await engine.operator.voidSlots(mode, batchNumber, voids);
   }
@@ -234,5 +236,5 @@ async function attestationOf(
  * nobody could withdraw.
  */
 export interface BatchCheck {
-  checkBatch(batch: SealedBatch): Promise<readonly VoidSlots[]>;
+  checkBatch(batch: SealedBatch, signal?: AbortSignal): Promise<readonly VoidSlots[]>;
 }

@@ -110,14 +110,14 @@ export class MirrorSettler
   }
 
   /** Does nothing while the chain cannot be asked. Never rejects, never takes long. */
-  async checkBatch(batch: SealedBatch): Promise<readonly VoidSlots[]> {
+  async checkBatch(batch: SealedBatch, signal?: AbortSignal): Promise<readonly VoidSlots[]> {
     if (this.#joined === null || this.lastError !== null) return [];
+    const late = AbortSignal.timeout(CHECK_MS + (this.options.secondLookMs ?? SECOND_LOOK_MS));
+    const until = AbortSignal.any([late, ...(signal ? [signal] : [])]);
     try {
-      return await orAborted(
-        this.#joined.preflight.checkBatch(batch),
-        AbortSignal.timeout(CHECK_MS + (this.options.secondLookMs ?? SECOND_LOOK_MS)),
-      );
+      return await orAborted(this.#joined.preflight.checkBatch(batch, until), until);
     } catch (error) {
+      signal?.throwIfAborted();
       this.options.onError?.(error);
       return [];
     }

@@ -2,7 +2,7 @@ import { severalAtOnce } from "../at-once.ts";
 import { pause } from "../backoff.ts";
 import { settledBlock } from "../blocks.ts";
 import { messageOf } from "../errors.ts";
-import { type Asset, MODES, type Mode, type Uuid } from "../model.ts";
+import { type Asset, batchIdOf, type Hash, MODES, type Mode, type Uuid } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type {
   Clock,
@@ -32,6 +32,8 @@ const FAULTY_AGAIN_MS = 60_000;
  * Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner.
  */
 const MOST_TRIALS = 256;
+/** Batches whose examination is remembered, and more only while L1 lacks them. */
+const EXAMINED = 256;
 /** Most characters of a token's reason. */
 const MOST_TEXT = 1_000;
 
@@ -51,6 +53,14 @@ export type TokenChain = Pick<
 
 interface Placed extends VaultEntry {
   readonly slot: number;
+}
+
+/** The slots of a batch to make void before its first transaction. */
+interface Examined {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly batchRoot: Hash;
+  readonly voids: readonly VoidSlots[];
 }
 
 /** Slots of a final batch that their tokens refuse, and the time of their next examination. */
@@ -78,11 +88,8 @@ export class Preflight {
   readonly #chain: TokenChain;
   readonly #clock: Clock;
   readonly #secondLookMs: number;
-  /**
-   * The first unexamined batch of each mode. An earlier process may have sent those sealed before,
-   * so they stay.
-   */
-  readonly #next: Record<Mode, number>;
+  /** The examined batches. Those that are on L1 are forgotten at times. */
+  readonly #examined = new Map<string, Examined>();
   /**
    * The first batch of each mode that was not examined after it became final; empty before the
    * first examination.
@@ -107,11 +114,6 @@ export class Preflight {
     this.#chain = chain;
     this.#clock = clock;
     this.#secondLookMs = secondLookMs;
-    const sealed = engine.batches.state();
-    this.#next = {
-      validium: countOf("validium", sealed),
-      "zk-rollup": countOf("zk-rollup", sealed),
-    };
   }
 
   /** Examines what is due: assets, and final batches. Returns how many. */
@@ -222,19 +224,29 @@ export class Preflight {
   }
 
   /**
-   * Examines a batch that was sealed since this process began. Returns the slots to make void, which
-   * it has looked at twice, because a void slot stays void. Rejects while the node cannot be asked.
+   * Examines a batch, once for each root. Returns the slots to make void, which it has looked at
+   * twice, because a void slot stays void. Rejects while the node cannot be asked.
    */
-  async checkBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
-    if (batchNumber < this.#next[mode]) return [];
+  async checkBatch(batch: SealedBatch, signal?: AbortSignal): Promise<readonly VoidSlots[]> {
+    const { mode, batchNumber, batchRoot, data } = batch;
+    const name = batchIdOf(mode, batchNumber);
+    const known = this.#examined.get(name);
+    if (known?.batchRoot === batchRoot) return known.voids;
     let voids = await this.#unpayableIn(data);
     if (voids.length > 0) {
-      await pause(this.#secondLookMs);
+      await pause(this.#secondLookMs, signal);
       const again = new Set((await this.#unpayableIn(data)).map(({ firstSlot }) => firstSlot));
       voids = voids.filter(({ firstSlot }) => again.has(firstSlot));
     }
-    this.#next[mode] = batchNumber + 1;
+    if (this.#examined.size >= EXAMINED) await this.#forgetCommitted();
+    this.#examined.set(name, { mode, batchNumber, batchRoot, voids });
     return voids;
+  }
+
+  async #forgetCommitted(): Promise<void> {
+    const onL1 = await this.#engine.batches.committedState();
+    for (const [name, { mode, batchNumber }] of this.#examined)
+      if (batchNumber < countOf(mode, onL1)) this.#examined.delete(name);
   }
 
   async #unpayableIn(data: Uint8Array): Promise<VoidSlots[]> {
@@ -242,12 +254,14 @@ export class Preflight {
     let final: bigint | undefined;
     for await (const [asset, entries] of this.#mintsIn(data)) {
       final ??= await settledBlock(this.#chain);
+      const at = final;
+      const examine = () => this.#unpayableOf(asset, entries, at);
       try {
-        voids.push(...(await this.#unpayableOf(asset, entries, final)));
+        voids.push(...(await examine().catch(examine)));
       } catch (error) {
         // A node that answers this lacks nothing: then the token cannot be asked, and it must not
         // hold up all other mints.
-        await this.#chain.registrations([asset], final);
+        await this.#chain.registrations([asset], at);
         await this.#judge(asset, `it could not be tried: ${messageOf(error)}`);
       }
     }

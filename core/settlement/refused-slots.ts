@@ -2,11 +2,12 @@ import { assetName } from "../adoption/incoming.ts";
 import { pause } from "../backoff.ts";
 import { requireBlock } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import { batchIdOf, type Hash, type Standard } from "../model.ts";
+import { batchIdOf, type Hash, type Mode, type Standard } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import { slotsOf, type VaultEntry } from "../protocol/batch-data.ts";
 import { wordsIn } from "../protocol/blob-batch.ts";
+import { countOf, type StateCounts } from "../protocol/commitment.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import { SECOND_LOOK_MS } from "./follower.ts";
 
@@ -31,8 +32,8 @@ export class RefusedSlots {
    * anew.
    */
   readonly #waiting = new Map<string, bigint>();
-  /** An earlier process may have sent the rollup batches before this one without a record of it. */
-  readonly #firstUnsent: number;
+  /** An earlier process may have sent the batches before these without a record of it. */
+  readonly #firstUnsent: StateCounts;
   /** The batch of transfers that members do not sign, and since when on the clock. */
   #unsigned: { readonly root: Hash; readonly since: number } | null = null;
 
@@ -49,7 +50,7 @@ export class RefusedSlots {
     this.#l1 = l1;
     this.#clock = clock;
     this.#signingMs = signingMs;
-    this.#firstUnsent = engine.batches.state().countRollup;
+    this.#firstUnsent = engine.batches.state();
   }
 
   /**
@@ -62,7 +63,7 @@ export class RefusedSlots {
       const fault = await this.#transferFault(batchNumber);
       const failure = fault ?? this.#unsignedFor(batch.batchRoot);
       if (failure === null) return false;
-      if ((await this.#mayBeSent(batchNumber)) && !(await this.#isUnusable(batch, signal)))
+      if ((await this.mayBeSent(mode, batchNumber)) && !(await this.#isUnusable(batch, signal)))
         return false;
       await this.#engine.operator.takeBackTransfers(batchNumber, failure, {
         givesUp: fault === null,
@@ -93,7 +94,8 @@ export class RefusedSlots {
     const fault = await this.#transferFault(batchNumber);
     if (fault === null) return;
     const detail = `The batch of transfers is taken back when it can no longer be mined: ${fault}`;
-    if (await this.#mayBeSent(batchNumber)) throw new MintmarkError("l1_failed", detail);
+    if (await this.mayBeSent("zk-rollup", batchNumber))
+      throw new MintmarkError("l1_failed", detail);
     await this.#engine.operator.takeBackTransfers(batchNumber, fault);
   }
 
@@ -119,9 +121,10 @@ export class RefusedSlots {
     return "The committee has not signed the transfers in time. Submit the same signed transfers again later.";
   }
 
-  async #mayBeSent(batchNumber: number): Promise<boolean> {
-    const { l1TxHash } = await this.#engine.batches.get("zk-rollup", batchNumber);
-    return l1TxHash !== null || batchNumber < this.#firstUnsent;
+  /** Whether a transaction with the batch may be under way. */
+  async mayBeSent(mode: Mode, batchNumber: number): Promise<boolean> {
+    if (batchNumber < countOf(mode, this.#firstUnsent)) return true;
+    return (await this.#engine.batches.get(mode, batchNumber)).l1TxHash !== null;
   }
 
   async #transferFault(batchNumber: number): Promise<string | null> {

@@ -79,16 +79,42 @@ describe("a node that keeps 128 states, with final blocks 600 behind,", () => {
     expect(node.asked.get("eth_call")).toBeGreaterThan(10);
   });
 
-  test("of which even newer states are gone holds commits back, until it has them", async () => {
+  test.each([
+    ["nethermind", "No state available"],
+    ["hosted", "Internal error"],
+  ] as const)(
+    "of which even newer states are gone holds commits back, until it has them (%s)",
+    async (client, words) => {
+      const node = await behindOrdinaryNode();
+      const { settler } = world;
+      const vaultId = await world.mint("erc721", "zk-rollup", "7");
+      node.faults = { ...USUAL, pruned: 50, client };
+      for (let round = 0; round < 3; round++) await expect(settler.round()).rejects.toThrow(words);
+      expect(await world.transactionStatus(vaultId)).toBe("batched");
+      node.faults = USUAL;
+      await settler.round();
+      expect(await world.transactionStatus(vaultId)).toBe("settled");
+    },
+  );
+
+  test("that fails while a batch is examined leaves the examination to the next process", async () => {
     const node = await behindOrdinaryNode();
-    const { settler } = world;
-    const vaultId = await world.mint("erc721", "zk-rollup", "7");
-    node.faults = { ...USUAL, pruned: 50, client: "nethermind" };
-    for (let round = 0; round < 3; round++)
-      await expect(settler.round()).rejects.toThrow("No state available");
-    expect(await world.transactionStatus(vaultId)).toBe("batched");
+    const { chain, engine, settler, l1, committee } = world;
+    await mintOnL1("900005");
+    await chain.mine(700);
+    const taken = await world.mint("erc721", "zk-rollup", "900005");
+    const free = await world.mint("erc721", "zk-rollup", "900006");
+    node.faults = { ...USUAL, pruned: 50, client: "hosted" };
+    await expect(settler.round()).rejects.toThrow("Internal error");
+    expect(await world.transactionStatus(taken)).toBe("batched");
     node.faults = USUAL;
-    await settler.round();
-    expect(await world.transactionStatus(vaultId)).toBe("settled");
+    const next = chain.newSettler({ engine, l1, committee });
+    // An earlier process may have sent the batch, so no slot of it becomes void before it cannot be mined.
+    await expect(next.round()).rejects.toThrow("become void when no earlier transaction");
+    expect(await world.transactionStatus(taken)).toBe("batched");
+    await chain.mine(700);
+    await next.round();
+    expect(await world.transactionStatus(taken)).toBe("failed");
+    expect(await world.transactionStatus(free)).toBe("settled");
   });
 });
