@@ -3,6 +3,7 @@
 export { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 export {
   cancellationCalldata,
+  renewalCalldata,
   revocationCalldata,
   sessionCalldata,
   withdrawalCancellationCalldata,

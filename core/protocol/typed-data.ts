@@ -1,7 +1,8 @@
 import { hashTypedData, type TypedDataDomain } from "viem";
+import { argumentError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } from "../model.ts";
 import type { ListedVault, PortalIdentity } from "../ports.ts";
-import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { MAX_UINT64, MAX_UINT256, requireBigint, requireInteger } from "./bounds.ts";
 import { keccak256, packed, textHash } from "./hex.ts";
 import { MAX_BATCH_NUMBER, requireVaultId } from "./vault.ts";
 
@@ -48,6 +49,44 @@ export interface WithdrawalListMessage {
   readonly deadline: bigint;
 }
 
+/** An amount of a token in an order, as a wallet shows it. */
+export interface OrderItem {
+  readonly token: Address;
+  /** 0 for an ERC-20. */
+  readonly id: bigint;
+  /** Base units; 1 for an ERC-721. */
+  readonly amount: bigint;
+}
+
+/** A part of what the signer of an order receives that goes to somebody else: a fee, a royalty. */
+export interface OrderShare {
+  readonly to: Address;
+  /** Base units. */
+  readonly amount: bigint;
+}
+
+/**
+ * The message by which an owner trades: it gives this much of one vault, and receives at least that.
+ * It counts once, and ends when anything else is taken of the vault.
+ */
+export interface OrderMessage {
+  readonly give: OrderItem;
+  readonly want: OrderItem;
+  /** At most 4. They come out of what the signer receives. */
+  readonly shares: readonly OrderShare[];
+  /** The only account whose order this one is settled with; zero for any. */
+  readonly taker: Address;
+  /** The vault that the signer owns now. */
+  readonly vaultId: VaultId;
+  /** Units taken of the vault before. */
+  readonly withdrawnBefore: bigint;
+  /** Seconds since 1970. */
+  readonly deadline: bigint;
+}
+
+/** Most shares of one order. */
+export const MAX_ORDER_SHARES = 4;
+
 /**
  * Most vaults of one list. With the longest signature, one vault still fits into the gas of a
  * withdrawal.
@@ -83,6 +122,11 @@ export const TYPED_DATA_TYPES = {
   WithdrawalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
   RenewalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
   ListedVault: struct("uint64 vaultId,uint64 withdrawnBefore,uint64 quantity"),
+  Order: struct(
+    "Item give,Item want,Share[] shares,address taker,uint64 vaultId,uint64 withdrawnBefore,uint64 deadline",
+  ),
+  Item: struct("address token,uint256 id,uint256 amount"),
+  Share: struct("address to,uint256 amount"),
   Cancellation: struct("address signer,bytes32 id"),
   Claim: struct("address link,address owner"),
 } as const;
@@ -216,10 +260,38 @@ export function withdrawalListDigest(
   return hashTypedData(withdrawalListTypedData(settlement, message));
 }
 
-/** The message that takes back what its signer has said of withdrawals. */
+/**
+ * The `Order` for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ *
+ * @example
+ * const give = { token: sword, id: 7n, amount: 1n };
+ * const want = { token: gold, id: 0n, amount: 250n };
+ * const order = { give, want, shares: [], taker: zeroAddress, vaultId, withdrawnBefore: 0n, deadline };
+ * const signature = await owner.signTypedData(orderTypedData(settlement, order));
+ */
+export function orderTypedData(settlement: PortalIdentity, message: OrderMessage) {
+  requireOrder(message);
+  const { Order, Item, Share } = TYPED_DATA_TYPES;
+  return typedData(settlement, { Order, Item, Share }, "Order", message);
+}
+
+/**
+ * The digest that the maker of an order signs. It also names the order to L1's `cancel`.
+ *
+ * @example
+ * await isSignedBy(owner, orderDigest(settlement, order), signature);
+ */
+export function orderDigest(settlement: PortalIdentity, message: OrderMessage): Hash {
+  return hashTypedData(orderTypedData(settlement, message));
+}
+
+/** The message that takes back what its signer has said of withdrawals, renewals and orders. */
 export interface CancellationMessage {
   readonly signer: Address;
-  /** The digest of a list, or a vault's id for all that the signer's lists say of the vault. */
+  /**
+   * The digest of a list or an order, or a vault's id for all that the signer's lists and orders say
+   * of the vault.
+   */
   readonly id: Hash | VaultId;
 }
 
@@ -235,7 +307,7 @@ export function cancellationTypedData(portal: PortalIdentity, message: Cancellat
   return typedData(portal, { Cancellation }, "Cancellation", { ...message, id } as const);
 }
 
-/** L1 knows a cancelled list or vault by these 32 bytes. */
+/** L1 knows a cancelled list, order or vault by these 32 bytes. */
 export function cancellationId(id: Hash | VaultId): Hash {
   if (typeof id !== "bigint") return id;
   requireVaultId("id", id);
@@ -281,4 +353,20 @@ function requireListable({ vaultId, withdrawnBefore, quantity }: ListedVault, at
   requireVaultId(`${at}vaultId`, vaultId);
   requireBigint(`${at}withdrawnBefore`, withdrawnBefore, 0n, MAX_AMOUNT);
   requireBigint(`${at}quantity`, quantity, 1n, MAX_AMOUNT);
+}
+
+function requireOrder(order: OrderMessage): void {
+  const { give, want, shares, vaultId, withdrawnBefore, deadline } = order;
+  for (const [name, { id, amount }] of Object.entries({ give, want })) {
+    requireBigint(`${name}.id`, id, 0n, MAX_UINT256);
+    requireBigint(`${name}.amount`, amount, 1n, MAX_UINT256);
+  }
+  requireInteger("shares", shares.length, 0, MAX_ORDER_SHARES);
+  for (const [i, { to, amount }] of shares.entries()) {
+    requireBigint(`shares[${i}].amount`, amount, 1n, MAX_UINT256);
+    if (BigInt(to) === 0n) throw argumentError(`shares[${i}].to`, "must not be the zero address");
+  }
+  requireVaultId("vaultId", vaultId);
+  requireBigint("withdrawnBefore", withdrawnBefore, 0n, MAX_AMOUNT);
+  requireBigint("deadline", deadline, 0n, MAX_UINT64);
 }

@@ -7,6 +7,7 @@ import {
   keccak256,
   numberToHex,
   recoverAddress,
+  zeroAddress,
 } from "viem";
 import { hashTypedData } from "viem/utils";
 import { describe, expect, it } from "vitest";
@@ -18,13 +19,16 @@ import {
   cancellationTypedData,
   MAX_LISTED_VAULTS,
   mirroredStateTypedData,
+  type OrderMessage,
+  orderDigest,
   validiumBatchTypedData,
   withdrawalListDigest,
 } from "../../../core/protocol/typed-data.ts";
 import { readAttestation } from "./read-attestation.ts";
-import { SETTLEMENT, vectors } from "./vectors.ts";
+import { orderOf, SETTLEMENT, vectors } from "./vectors.ts";
 
 const digests = vectors("typed-data");
+const { vectors: orders } = vectors("orders");
 const attested = vectors("attestations");
 const invalid = expect.objectContaining({ code: "validation_failed" });
 const members = attested.members as Hex[];
@@ -90,6 +94,43 @@ describe("EIP-712 digests", () => {
       );
     },
   );
+
+  it.each(orders)("Order of vault $vaultId", (vector) => {
+    const order = orderOf(vector);
+    expect(orderDigest(SETTLEMENT, order)).toBe(vector.digest);
+    const { give, want } = order;
+    const others: OrderMessage[] = [
+      { ...order, give: { ...give, id: give.id ^ 1n } },
+      { ...order, give: want, want: give },
+      { ...order, want: { ...want, amount: want.amount - 1n || 2n } },
+      { ...order, shares: [...order.shares.slice(0, 3), { to: give.token, amount: 1n }] },
+      { ...order, taker: give.token },
+      { ...order, vaultId: order.vaultId ^ 1n },
+      { ...order, withdrawnBefore: order.withdrawnBefore + 1n },
+      { ...order, deadline: order.deadline ^ 1n },
+    ];
+    const all = [order, ...others].map((each) => orderDigest(SETTLEMENT, each));
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it("of orders exist for nothing out of bounds", () => {
+    const order = orderOf(orders[0] as (typeof orders)[0]);
+    const share = { to: order.give.token, amount: 1n };
+    const refused: Partial<OrderMessage>[] = [
+      { give: { ...order.give, amount: 0n } },
+      { want: { ...order.want, amount: 0n } },
+      { want: { ...order.want, amount: 1n << 256n } },
+      { want: { ...order.want, id: -1n } },
+      { shares: Array.from({ length: 5 }, () => share) },
+      { shares: [{ ...share, amount: 0n }] },
+      { shares: [{ ...share, to: zeroAddress }] },
+      { vaultId: 1n << 55n },
+      { withdrawnBefore: 1n << 63n },
+      { deadline: 1n << 64n },
+    ];
+    for (const change of refused)
+      expect(() => orderDigest(SETTLEMENT, { ...order, ...change })).toThrow(invalid);
+  });
 
   it("differ by chain and contract, and take a vault's id in the place of a digest", () => {
     const others = [

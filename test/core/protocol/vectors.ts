@@ -4,6 +4,7 @@ import type { Address, Hash, Hex, Mode, Standard } from "../../../core/model.ts"
 import type { Settlement, VaultContent } from "../../../core/ports.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { MAX_TRANSFER_SLOTS } from "../../../core/protocol/transfer-data.ts";
+import type { OrderMessage } from "../../../core/protocol/typed-data.ts";
 
 /**
  * The files of test/vectors, which the tests of the core and of the contracts read. They are
@@ -118,6 +119,19 @@ export interface VectorFiles {
       digest: Hash;
     }[];
   };
+  orders: {
+    domain: { chainId: string; verifyingContract: Address };
+    vectors: readonly {
+      give: ItemVector;
+      want: ItemVector;
+      shares: readonly { to: Address; amount: string }[];
+      taker: Address;
+      vaultId: string;
+      withdrawnBefore: string;
+      deadline: string;
+      digest: Hash;
+    }[];
+  };
   "state-trees": {
     leaves: readonly Hash[];
     states: readonly { count: string; root: Hash; frontier: readonly Hash[] }[];
@@ -223,6 +237,12 @@ type Scheme = "mintmark" | "imx" | "raw32";
 interface AssetIdVector {
   chainId: string;
   assetType: Hash;
+}
+
+interface ItemVector {
+  token: Address;
+  id: string;
+  amount: string;
 }
 
 interface AssetVector {
@@ -359,3 +379,22 @@ export const SETTLEMENT: Settlement = {
   contract: derivedAddress("settlement"),
   engineVersion: 5,
 };
+
+/** The message of an order's vector. */
+export function orderOf(vector: VectorFiles["orders"]["vectors"][number]): OrderMessage {
+  const { give, want, shares, taker, vaultId, withdrawnBefore, deadline } = vector;
+  const itemOf = ({ token, id, amount }: ItemVector) => ({
+    token,
+    id: BigInt(id),
+    amount: BigInt(amount),
+  });
+  return {
+    give: itemOf(give),
+    want: itemOf(want),
+    shares: shares.map(({ to, amount }) => ({ to, amount: BigInt(amount) })),
+    taker,
+    vaultId: BigInt(vaultId),
+    withdrawnBefore: BigInt(withdrawnBefore),
+    deadline: BigInt(deadline),
+  };
+}
