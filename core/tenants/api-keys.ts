@@ -144,6 +144,27 @@ function tokenOf(environment: Environment, keyId: string, secret: string): strin
   return body + checksumOf(body);
 }
 
+type KeyParts = Readonly<{ keyId: string; secret: string }>;
+
+/** The parts of a token, empty for text that is none. */
+function partsOf({ environment }: Services, token: unknown) {
+  const [, tag, keyId = "", secret = "", checksum] =
+    (typeof token === "string" && TOKEN.exec(token)) || [];
+  const isWhole =
+    tag === TAG[environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
+  return { tag, keyId, secret, isWhole };
+}
+
+/** The parts of a token that the caller of {@link Keys.issue} gives. */
+function ownParts(services: Services, token: string | undefined): KeyParts | undefined {
+  if (token === undefined) return;
+  if (services.environment !== "sandbox")
+    throw argumentError("token", "is for the sandbox environment only");
+  const { isWhole, keyId, secret } = partsOf(services, token);
+  if (!isWhole) throw argumentError("token", `must be a whole key, from mm_${TAG.sandbox}_ on`);
+  return { keyId, secret };
+}
+
 /** @param tag - of the key's environment; undefined for text that is no key */
 function malformed({ environment }: Services, tag: string | undefined): string {
   return tag === undefined || tag === TAG[environment]
@@ -172,9 +193,10 @@ export function putNewKey(
   applicationIndex: number,
   options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofPerson">,
   secretHash: Hash,
+  keyId = newKeyId(ledger),
 ): KeyRecord {
-  const names = { keyIndex: ledger.tenants.keys.latest.size, keyId: newKeyId(ledger) };
-  const facts = { ...names, applicationIndex, secretHash, ...options };
+  const keyIndex = ledger.tenants.keys.latest.size;
+  const facts = { keyIndex, keyId, applicationIndex, secretHash, ...options };
   const { time } = ledger.journal.record(group, { kind: "keyIssued", ...facts });
   const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
   ledger.tenants.keys.set(group, record);
@@ -240,6 +262,11 @@ export interface NewKey {
   readonly mintQuota?: bigint | null;
   /** The name that its holder gives it, 1 to 100 characters; null, the default: none. */
   readonly name?: string | null;
+  /**
+   * In the sandbox environment: the whole token that the key shall have, so that a store which
+   * begins anew takes what its callers still hold. Default: a random one.
+   */
+  readonly token?: string;
 }
 
 /** A new key with its secret. */
@@ -298,16 +325,21 @@ export function keysOf(context: EngineContext): Keys {
   const issued = async (
     wait: WaitOptions | undefined,
     askedOf: (ledger: TenantLedger) => NewKey & Pick<KeyRecord, "applicationIndex" | "scopes">,
+    own?: KeyParts,
   ): Promise<IssuedKey> => {
-    const secret = randomBytes(32).toString("hex");
+    const secret = own?.secret ?? randomBytes(32).toString("hex");
     const key = await context.change((ledger, group) => {
       const asked = askedOf(ledger);
       const { applicationIndex } = asked;
       requireWithinRole(ledger, context.actor, asked);
       requireFewKeys(ledger, applicationIndex);
+      if (own !== undefined && ledger.tenants.keys.named(own.keyId, "latest") !== undefined)
+        throw argumentError("token", "has the id of a key that exists");
+      const options = requireKeyOptions(asked);
+      const secretHash = hashText(secret);
       return keyView(
         ledger,
-        putNewKey(ledger, group, applicationIndex, requireKeyOptions(asked), hashText(secret)),
+        putNewKey(ledger, group, applicationIndex, options, secretHash, own?.keyId),
       );
     }, wait);
     return { key, secret: tokenOf(context.ledger.services.environment, key.keyId, secret) };
@@ -315,10 +347,12 @@ export function keysOf(context: EngineContext): Keys {
   return {
     async issue(applicationId, options = {}, wait) {
       const asked = requireKeyOptions(options);
-      return issued(wait, (ledger) => ({
+      const own = ownParts(context.ledger.services, options.token);
+      const askedOf = (ledger: TenantLedger) => ({
         applicationIndex: ledger.tenants.application(applicationId, "latest").applicationIndex,
         ...asked,
-      }));
+      });
+      return issued(wait, askedOf, own);
     },
     rotate: async (keyId, { expiresAt = null } = {}, wait) =>
       issued(wait, (ledger) => {
@@ -361,15 +395,10 @@ export function keysOf(context: EngineContext): Keys {
     // Takes as long for an unknown key as for a wrong secret.
     async authenticate(token) {
       const { ledger } = context;
-      const [, tag, keyId = "", secret = "", checksum] =
-        (typeof token === "string" && TOKEN.exec(token)) || [];
+      const { tag, keyId, secret, isWhole } = partsOf(ledger.services, token);
       const key = ledger.tenants.keys.named(keyId);
       const matches = isSecret(secret, key?.secretHash);
-      const wellFormed =
-        tag === TAG[ledger.services.environment] &&
-        checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
-      if (!wellFormed)
-        throw new MintmarkError("credentials_invalid", malformed(ledger.services, tag));
+      if (!isWhole) throw new MintmarkError("credentials_invalid", malformed(ledger.services, tag));
       if (key === undefined || !matches)
         throw new MintmarkError("credentials_invalid", "This server knows no such API key.");
       const application = ledger.tenants.applications.durable.get(key.applicationIndex);
@@ -391,7 +420,7 @@ export function keysOf(context: EngineContext): Keys {
 export interface Keys {
   /**
    * Creates a key. Shows its secret this once. Rejects with `application_not_found`,
-   * `too_many_keys`.
+   * `too_many_keys`, and `validation_failed` for a `token` that the store cannot take.
    */
   issue(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
   /**

@@ -24,7 +24,17 @@ import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, lower } from "../deploy/deployer.ts";
 import { type Deployment, recordPath } from "../deploy/record.ts";
 import type { TokenConfig } from "../deploy/token.ts";
-import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "./accounts.ts";
+import {
+  ADMIN,
+  API_KEY,
+  APPLICATION_ID,
+  ASSET_IDS,
+  COMMITTEE,
+  GUARDIAN,
+  OPERATOR,
+  THRESHOLD,
+  USERS,
+} from "./accounts.ts";
 import { requireHardhat, startChain } from "./chain.ts";
 import { freePort } from "./process.ts";
 
@@ -236,8 +246,11 @@ export async function deployTo(rpcUrl: string, folder: string, onProgress: (step
  * and enabled.
  */
 export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
-  const { applicationId } = await engine.applications.create({ name: "Demo" });
-  const { secret: apiKey } = await engine.keys.issue(applicationId);
+  const { applicationId } = await engine.applications.create({
+    applicationId: APPLICATION_ID,
+    name: "Demo",
+  });
+  const { secret: apiKey } = await engine.keys.issue(applicationId, { token: API_KEY });
   const users = [];
   for (const { name, userId, owner } of USERS) {
     const ownerAddress = lower(owner.address);
@@ -255,6 +268,7 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
     minterLocked,
   } of tokens) {
     const token = {
+      assetId: ASSET_IDS[standard],
       standard,
       chainId: BigInt(chainId),
       contractAddress,

@@ -83,7 +83,8 @@ export function screen({
     "",
     `  rm -rf rebuilt && npx mintmark rebuild rebuilt --rpc ${rpcUrl} --contract ${contract} --from-block ${fromBlock} --peers ${api}`,
     "",
-    "`npx mintmark demo`, in another terminal, does all of it. Ctrl-C stops everything; the next start begins anew.",
+    "`npx mintmark demo`, in another terminal, does all of it. Ctrl-C stops everything; the next start begins anew,",
+    "with the same key and ids.",
     "",
   ];
   return `${lines.join("\n")}\n`;

@@ -95,7 +95,8 @@ describe("the sandbox, as a process", () => {
     expect(demo.said).not.toContain("checks passed");
   });
 
-  test("starts afresh on what a killed one left", async () => {
+  test("starts afresh on what a killed one left, with the same key and ids", async () => {
+    const { apiKey, applicationId, users, assets, contract } = description;
     await sandbox[Symbol.asyncDispose]();
     sandbox = startProcess(folder);
     await sandbox.says(STARTED);
@@ -104,6 +105,12 @@ describe("the sandbox, as a process", () => {
     ) as SandboxDescription;
     const answer = await fetch(`${description.api}/public/v1/state`);
     expect(await answer.json()).toMatchObject({ sealed: { countRollup: 0 } });
+    expect(description).toMatchObject({ apiKey, applicationId, users, assets, contract });
+    const [{ assetId } = { assetId: "" }] = assets;
+    const known = await fetch(`${description.api}/api/v1/assets/${assetId}`, {
+      headers: { "X-Api-Key": apiKey },
+    });
+    expect(known.status).toBe(200);
   });
 
   test("stops cleanly on SIGINT, leaving no lock and no open port", async () => {

@@ -194,6 +194,29 @@ describe("keys", () => {
     expect((await refusal(engine.keys.revoke("nobody"))).code).toBe("key_not_found");
   });
 
+  it("are what their caller says in the sandbox, once and whole", async ({ engine, tenant }) => {
+    const old = await fixture();
+    const { secret: token } = await old.engine.keys.issue(old.tenant.applicationId);
+    await old.engine.close();
+    const { applicationId } = tenant;
+    const { key, secret } = await engine.keys.issue(applicationId, { token, scopes: ["read"] });
+    expect(secret).toBe(token);
+    expect(await engine.keys.authenticate(token)).toEqual({
+      applicationId,
+      keyId: key.keyId,
+      scopes: ["read"],
+    });
+    const refused = (text: string, why: string, by = engine, own = applicationId) =>
+      expect(by.keys.issue(own, { token: text })).rejects.toThrow(`token ${why}`);
+    await refused(token, "has the id of a key that exists");
+    await refused(token.slice(0, -1), "must be a whole key, from mm_test_ on");
+    await refused(token.replace("test", "live"), "must be a whole key, from mm_test_ on");
+    const live = await fixture({ environment: "live" });
+    await using _ = live.engine;
+    const inLive = live.tenant.applicationId;
+    await refused(token, "is for the sandbox environment only", live.engine, inLive);
+  });
+
   it("stop with their application, even for a request already authenticated", async ({
     engine,
     tenant,
