@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   mkdirSync,
   mkdtempSync,
@@ -10,6 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { toHex } from "viem";
@@ -215,11 +217,14 @@ describe("the examples, run as their reader runs them", () => {
 
     test("the guide http mints, repeats, waits and is told, by curl and by Python", async () => {
       const { api, apiKey } = sandbox.description;
-      const [settings, mint, repeat, wait, webhook, python, ...more] = stepsOf("http");
-      if (!settings || !mint || !repeat || !wait || !webhook || !python)
+      const [settings, mint, repeat, wait, listen, webhook, python, ...more] = stepsOf("http");
+      if (!settings || !mint || !repeat || !wait || !listen || !webhook || !python)
         throw new Error("the guide has lost commands");
       expect(more).toEqual([]);
-      const own = { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, ASSET: sword() };
+      // The guide has the sandbox's own key and token, but for its port.
+      expect(settings.commands).toContain(`MINTMARK_API_KEY=${apiKey}\n`);
+      expect(settings.commands).toContain(`ASSET=${sword()}\n`);
+      const own = { MINTMARK_URL: api };
       const cwd = join(folder, "http");
       mkdirSync(cwd);
       symlinkSync(join(ROOT, "examples"), join(cwd, "examples"));
@@ -235,7 +240,32 @@ describe("the examples, run as their reader runs them", () => {
       expect(await shell(values + wait.commands, cwd)).toContain("finalized");
       expect(JSON.parse(await shell(values + webhook.commands, cwd)).secret).toMatch(/^whsec_/);
       expectPrinted(await shell(values + python.commands, cwd), python);
-    }, 120_000);
+      const order = "export ORDER=order-4713 TOKEN=4713\n";
+      expectPrinted(await shell(values + order + python.commands, cwd), python);
+      const again = await shell(values + order + python.commands, cwd);
+      expect(again).toContain("the webhook says webhook.test\na forged event is refused");
+      expect(again).toContain("the mint is finalized");
+      await listens(listen, values, cwd, async () => {
+        await shell(values + mint.commands.replaceAll("4711", "4714"), cwd);
+      });
+    }, 180_000);
+
+    /** Runs a guide's listener until the line that it promises, while `happens` does. */
+    async function listens(step: Step, values: string, cwd: string, happens: () => Promise<void>) {
+      const PATH = programs(folder);
+      const child = spawn("bash", ["-euc", `${values}exec ${step.commands}`], {
+        cwd,
+        env: { PATH },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const ended = once(child, "exit");
+      await once(child.stderr, "data");
+      await happens();
+      const lines = createInterface({ input: child.stdout });
+      for await (const line of lines) if (/ {2}mint\.accepted {2}\{"mintId"/.test(line)) break;
+      child.kill("SIGINT");
+      expect(await ended).toEqual([0, null]);
+    }
 
     test("the guides claim-links and console work beside each other", async () => {
       const { api, apiKey, applicationId, store: MINTMARK_STORE } = sandbox.description;

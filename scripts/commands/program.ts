@@ -32,6 +32,15 @@ async function assets(): Promise<Complete> {
   };
 }
 
+async function webhooks(): Promise<Complete> {
+  const { listenCommand } = await import("./webhooks.ts");
+  const add = await operations();
+  return (group) => {
+    add(group);
+    listenCommand(group);
+  };
+}
+
 /**
  * All commands in the order of the help, by what they are for. A command is loaded only when it
  * runs, because most of them need many modules.
@@ -126,7 +135,11 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
     ["applications", "tenants: who may mint", operations],
     ["keys", "API keys of applications", operations],
     ["people", "people who work in the console, with their roles and links", operations],
-    ["webhooks", "webhooks of applications: list, change their events, skip an event", operations],
+    [
+      "webhooks",
+      "webhooks of applications: list, change their events, skip an event; listen to deliveries",
+      webhooks,
+    ],
     ["users", "users of applications, each with the L1 address that owns its tokens", operations],
     [
       "assets",

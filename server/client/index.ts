@@ -11,4 +11,5 @@ export { ApiError, answer, everyEntry } from "./problem.ts";
 export type { RetryOptions } from "./retry.ts";
 export type { Eip1193Provider, OwnerSigner, TypedData, TypedDataSigner } from "./sign.ts";
 export { type TransferOptions, transfer, type VaultTransfer } from "./transfer.ts";
+export { type DeliveryHeaders, webhookEvent } from "./webhook.ts";
 export { type VaultWithdrawal, type WithdrawOptions, withdraw } from "./withdraw.ts";
