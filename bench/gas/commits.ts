@@ -195,10 +195,9 @@ export async function rollupSection(): Promise<Section> {
   });
   return {
     title: "Rollup batches",
-    method: `The table has the gas of the whole \`commitRollupBatch\` transaction. Each figure is the mean of
-batches ${STEADY.from} to ${STEADY.to} of a fresh contract, counted from 0. There the header's slot is new each time, and the frontier slot is
-rewritten. A frontier slot is new only in batches 2^k - 1, so at most 32 times ever. The smallest batch shows what that
-costs, since it weighs most there.`,
+    method: `A \`commitRollupBatch\`: the mean of batches ${STEADY.from} to ${STEADY.to} of a fresh contract, counted from 0. Each writes a new
+slot for its header, and rewrites a slot of the frontier. A frontier slot is new only in batches 2^k - 1, at most 32
+times ever. The smallest batch shows what that costs.`,
     unit: "mint",
     measurements,
   };
@@ -231,8 +230,8 @@ export async function blobSection(): Promise<Section> {
   });
   return {
     title: "Rollup batches in blobs",
-    method: `The table has the execution gas of the whole \`commitBlobBatch\` transaction, for mints each to another owner. A mint takes
-32 blob gas besides, and a blob 131,072, however few vaults it holds. Figures are means of batches ${STEADY.from} to ${STEADY.to}, as above.`,
+    method: `A \`commitBlobBatch\`, measured as above, for mints each to another owner. A mint takes 32 blob gas besides, and a
+blob 131,072, however few vaults it holds.`,
     unit: "mint",
     measurements,
   };
@@ -287,8 +286,8 @@ export async function validiumSection(): Promise<Section> {
   });
   return {
     title: "Validium batches",
-    method: `The table has the gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VALIDIUM_VAULTS.toLocaleString("en")} vaults of one asset.
-The size does not matter. Figures are means of batches ${STEADY.from} to ${STEADY.to}, as above.`,
+    method: `A \`commitValidiumBatch\`, measured as above, with a committee of 3 of 5, for ${VALIDIUM_VAULTS.toLocaleString("en")} vaults of one asset. The
+size does not matter.`,
     unit: "batch",
     measurements,
   };

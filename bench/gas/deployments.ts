@@ -40,8 +40,7 @@ export async function plainSection() {
   const oneOwner = Array.from({ length: MANY }, () => second);
   const section: Section = {
     title: "Plain mints on L1, to compare",
-    method: `These are OpenZeppelin's ERC-20, ERC-721 and ERC-1155, and ERC721A, with a bare \`mint\` and no access control. None is the
-contract's first mint.`,
+    method: `OpenZeppelin's tokens and ERC721A, with a bare \`mint\` and no access control. None is the contract's first mint.`,
     unit: "mint",
     measurements: [
       measurement("ERC-721, new owner", newOwner.erc721),
@@ -110,8 +109,7 @@ export async function deploymentSection(): Promise<Section> {
   });
   return {
     title: "Deployment",
-    method: `Each is deployed once for a settlement contract, mirror, time lock or token. The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")}
-bytes.`,
+    method: `The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")} bytes.`,
     unit: "deployment",
     measurements: [
       ...measurements,

@@ -22,9 +22,8 @@ const HOLDERS = 4;
 export async function makingSection(): Promise<Section> {
   return {
     title: "Vaults that L1 makes",
-    method: `A holder enters all units that it holds of one of this project's tokens, which burns them. An ERC-721's first entry also
-marks its asset. An exit is the owner's own call for such a vault, of the same holder, with the storage word shared. The
-tokens of the escrows are OpenZeppelin's. Renewed vaults lie in a batch of 1,024.`,
+    method: `A holder enters all its units of one of this project's tokens. An exit is the same holder's own call for such a vault,
+the storage word shared. The tokens of the escrows are OpenZeppelin's. Renewed vaults lie in a batch of 1,024.`,
     unit: "transaction",
     measurements: [...(await entries()), ...(await escrows()), ...(await renewals())],
   };

@@ -80,8 +80,7 @@ export async function mirrorSection(): Promise<Section> {
   return {
     title: "A mirror on another chain",
     method: `A step carries signatures of 3 of 5 and a proof that the new state extends the old one. Its gas does not grow with the
-batches that it brings. A batch is imported once for all of its vaults, here ${VAULTS.toLocaleString("en")}. The withdrawal is the settlement
-contract's own code.`,
+batches that it brings. A batch is imported once for all of its vaults, here ${VAULTS.toLocaleString("en")}.`,
     unit: "transaction",
     measurements,
   };

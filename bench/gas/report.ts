@@ -36,9 +36,9 @@ export function asMarkdown(sections: readonly Section[]): string {
   );
   return `# Gas
 
-\`npm run gas\` writes this page. It measures everything below on an in-process chain with the rules of Osaka.
-\`npm run gas -- --json\` prints the same for machines. Gas is that of whole transactions: intrinsic gas, calldata at
-EIP-7623's prices, execution. Figures are the same in every run. [Contracts](contracts.md) tells where some of it goes.
+\`npm run gas\` writes this page, and \`npm run gas -- --json\` prints it for machines. It measures whole transactions
+(intrinsic gas, calldata at EIP-7623's prices, execution) on an in-process chain with the rules of Osaka. Figures are the
+same in every run. An aim without "missed" is reached. [Contracts](contracts.md) tells where some of it goes.
 
 ${parts.join("\n\n")}
 `;
@@ -88,16 +88,27 @@ function anchorOf(section: string): string {
 
 function table({ unit, measurements }: Section): string {
   const hasAims = measurements.some(({ aim }) => aim !== null);
-  const head = ["", "transaction", `gas per ${unit}`, ...(hasAims ? ["aim", ""] : [])];
+  // Where each transaction is one of its unit, a second column would only repeat the first.
+  const isSplit = measurements.some(({ count }) => count > 1);
+  const head = [
+    "",
+    "transaction",
+    ...(isSplit ? [`gas per ${unit}`] : []),
+    ...(hasAims ? ["aim"] : []),
+  ];
   const rule = head.map((_, column) => (column === 0 ? "---" : "---:"));
-  const rows = measurements.map(({ label, transactionGas, each, aim }) => {
-    const reached =
-      aim === null
-        ? ["", ""]
-        : [`≤ ${grouped(aim)}`, Math.round(each) <= aim ? "reached" : "missed"];
-    return [label, grouped(transactionGas), grouped(each), ...(hasAims ? reached : [])];
-  });
+  const rows = measurements.map(({ label, transactionGas, each, aim }) => [
+    label,
+    grouped(transactionGas),
+    ...(isSplit ? [grouped(each)] : []),
+    ...(hasAims ? [aimOf(each, aim)] : []),
+  ]);
   return [head, rule, ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+}
+
+function aimOf(each: number, aim: number | null): string {
+  if (aim === null) return "";
+  return Math.round(each) <= aim ? `≤ ${grouped(aim)}` : `≤ ${grouped(aim)}, missed`;
 }
 
 function grouped(value: number): string {

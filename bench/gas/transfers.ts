@@ -37,10 +37,9 @@ const DEADLINE = 4_200_000_123n;
 export async function transferSection(): Promise<Section> {
   return {
     title: "Transfers",
-    method: `Commits have the gas of the whole \`commitTransferBatch\` transaction with a committee of 3 of 5, for vaults chosen at random
-of a drop of ${DROP.toLocaleString("en")}, of which others were transferred before. The vaults for one receiver are neighbours.
-Exits are of an ERC-721 in a batch of ${MINTED.toLocaleString("en")} mints and transfer
-batches of ${BATCH}, the storage word shared; the owner calls.`,
+    method: `A \`commitTransferBatch\` with a committee of 3 of 5, for vaults chosen at random of a drop of ${DROP.toLocaleString("en")}, of which others
+were transferred before. The vaults for one receiver are neighbours. Exits are the owner's own calls for an ERC-721 in a
+batch of ${MINTED.toLocaleString("en")} mints and transfer batches of ${BATCH}, the storage word shared.`,
     unit: "transaction",
     measurements: [...(await commits()), ...(await exits())],
   };

@@ -76,12 +76,10 @@ export async function withdrawalSection(
   }
   return {
     title: "Withdrawals",
-    method: `Each withdrawal takes the whole amount of a vault in a batch of ${VAULTS.toLocaleString("en")} (10 siblings), through this project's tokens, to
-an owner who held none of the token before. An ERC-721 vault takes one bit of a storage word that 256 vaults share,
-others a quarter of one. The batched figure includes a new word for every 256 or 4 vaults. The watcher voids the later
-of two vaults of one ERC-721 token, and brings a proof of each. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to
-a new owner in the same run; for one signature over twenty vaults ${LIST_RATIO} times the owner's own call. A withdrawal shows
-its asset in the batch's manifest. That may add ${AMONG_MOST_ASSETS.toLocaleString("en")} gas to an owner's call for one of ${MOST_ASSETS} assets.`,
+    method: `Each withdrawal takes a whole vault of a batch of ${VAULTS.toLocaleString("en")} (10 siblings), through this project's tokens, to an owner who
+held none of the token. 256 ERC-721 vaults share a storage word, of others four. A batched figure includes its part of a
+new word. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner; for one signature over twenty vaults ${LIST_RATIO}
+times the owner's own call; for one of ${MOST_ASSETS} assets ${AMONG_MOST_ASSETS.toLocaleString("en")} gas more.`,
     unit: "withdrawal",
     measurements,
   };
@@ -121,8 +119,8 @@ export async function openingSection(): Promise<Section> {
   }
   return {
     title: "Withdrawals from blobs",
-    method: `As above, for vaults of a batch in one blob. L1 opens one element for each; ids of 2^80 or more take two openings, texts
-two to ten.`,
+    method: `As above, for vaults of a batch in one blob. L1 opens one element for each, two for ids of 2^80 or more, two to ten for
+texts.`,
     unit: "withdrawal",
     measurements,
   };
