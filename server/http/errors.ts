@@ -7,7 +7,7 @@ import {
   MAX_ISSUES,
   MintmarkError,
 } from "../../core/index.ts";
-import { nearest } from "./nearest.ts";
+import { nearestRoute } from "./nearest.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -306,29 +306,31 @@ function mediaDetail(code: Code, { routeOptions: { config } }: FastifyRequest): 
   return `Send the body as ${config.bodyTypes.join(" or ")}, in UTF-8, without a Content-Encoding.`;
 }
 
-/** Longer paths are not compared with the routes. */
-const MAX_COMPARED = 100;
-
 /** Answers a request without route: 405 when the path has a route of another method, else 404. */
 export function notFoundHandler(
   allowedMethods: (path: string) => readonly string[],
   routes: readonly string[],
 ) {
+  const nearest = nearestRoute(routes);
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const [path = ""] = request.url.split("?", 1);
     const allowed = allowedMethods(path);
-    const near = path.length > MAX_COMPARED ? null : nearest(`${request.method} ${path}`, routes);
     const error =
       allowed.length === 0
-        ? new ServerError(
-            "route_not_found",
-            near ? `${meaningOf("route_not_found")} The nearest is ${near.word}.` : undefined,
-          )
+        ? routeNotFound(nearest(request.method, path))
         : new ServerError("method_not_allowed", undefined, {
             headers: { allow: allowed.join(", ") },
           });
     return handleError(error, request, reply);
   };
+}
+
+function routeNotFound(nearest: string | null): ServerError {
+  const meaning = meaningOf("route_not_found");
+  return new ServerError(
+    "route_not_found",
+    nearest === null ? meaning : `${meaning} The nearest is ${nearest}.`,
+  );
 }
 
 /**

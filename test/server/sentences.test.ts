@@ -61,9 +61,26 @@ test("each fault of a key has its own sentence", async () => {
   ]);
 });
 
-test("an unknown route names the nearest", async () => {
-  expect(await detailOf("GET", "/api/v1/transaction")).toContain("GET /api/v1/transactions.");
-  expect(await detailOf("GET", `/${"x".repeat(5_000)}`)).not.toContain("nearest");
+test.each([
+  ["GET", "/api/v1/transaction", "GET /api/v1/transactions."],
+  ["GET", "/api/v2/users/018f/vaults?limit=1", "GET /api/v1/users/{userId}/vaults."],
+  ["POST", "/v1/mint", "POST /api/v1/mint."],
+  ["DELETE", "/api/v1/batchs", "GET /api/v1/batches."],
+  ["GET", "/favicon.ico", "lists all routes."],
+] as const)(
+  "the unknown route %s %s names the nearest, if one is near",
+  async (method, path, end) => {
+    expect((await detailOf(method, path)).endsWith(end)).toBe(true);
+  },
+);
+
+test.each([
+  ["a".repeat(100)],
+  ["b".repeat(16_000)],
+  ["c/".repeat(99)],
+  ["api/v1/users/users/users/users/users/users/users"],
+])("no route is named for a path like none", async (path) => {
+  expect(await detailOf("GET", `/${path}`)).not.toContain("nearest");
 });
 
 test.each([

@@ -147,7 +147,7 @@ function textOf(value: unknown): string | undefined {
 /** `; did you mean …?` for a known name with at most two typing errors. */
 function hint(name: string, known: readonly string[]): string {
   const near = nearest(name, known);
-  return near !== null && near.distance <= 2 ? `; did you mean ${near.word}?` : "";
+  return near === null ? "" : `; did you mean ${near}?`;
 }
 
 const LOOK_AT: Partial<Record<ErrorCode, string>> = {
