@@ -118,9 +118,14 @@ export function boundConnections(server: Server, most = MOST_CONNECTIONS): void 
   });
 }
 
-/** Strangers' connections wait here, and begin one after another. Addresses take turns. */
+/**
+ * Strangers' connections wait here, and begin one after another. Addresses take turns. A peer that
+ * has ended its connection may have left, or may wait for an answer to all that it has sent. So it
+ * begins when nobody else waits; without a byte, it never begins.
+ */
 class Entrance {
   readonly #waiting = new Map<string, Set<Socket>>();
+  readonly #ended = new Set<Socket>();
   readonly #begin: (socket: Socket) => void;
   #isOpen = false;
 
@@ -136,22 +141,35 @@ class Entrance {
 
   async #admitAll(): Promise<void> {
     this.#isOpen = true;
-    while (this.#waiting.size > 0) {
+    while (this.#waiting.size > 0 || this.#ended.size > 0) {
+      if (this.#waiting.size === 0) await this.#admitEnded();
       const next = Array.from({ length: LOOKED_AT }, () => this.#next()).filter(
         (each) => each !== null,
       );
-      // Only a read shows that a peer has closed its connection.
+      // Only reads show that a peer has ended its connection: one for its bytes, one for its end.
       for (const socket of next) socket.read(0);
-      await setImmediate();
-      await setImmediate();
+      for (let passes = 0; passes < 3; passes++) await setImmediate();
       for (const socket of next) {
         if (socket.readableEnded) socket.destroy();
         if (socket.destroyed) continue;
-        this.#begin(socket);
-        await setTimeout(STRANGER_MS);
+        if (hasEnded(socket)) this.#ended.add(socket);
+        else await this.#admit(socket);
       }
     }
     this.#isOpen = false;
+  }
+
+  async #admitEnded(): Promise<void> {
+    const [socket] = this.#ended;
+    if (socket === undefined) return;
+    this.#ended.delete(socket);
+    if (!socket.destroyed) await this.#admit(socket);
+  }
+
+  async #admit(socket: Socket): Promise<void> {
+    this.#begin(socket);
+    // A server that closes ends each at once.
+    if (!socket.destroyed) await setTimeout(STRANGER_MS);
   }
 
   /** The oldest connection of the address whose turn it is; null for none. */
@@ -166,6 +184,11 @@ class Entrance {
     if (own.size > 0) this.#waiting.set(address, own);
     return socket;
   }
+}
+
+/** The peer sends no more. `readableEnded` tells it only once all that it has sent is taken. */
+function hasEnded(socket: Socket & { readonly _readableState?: { readonly ended: boolean } }) {
+  return socket._readableState?.ended === true;
 }
 
 /** Sockets by the name of whom they belong to. */
