@@ -11,6 +11,9 @@ export const MOST_BLOCKS = 2_000n;
  */
 const OVERLAP = 128n;
 
+/** Default of the least milliseconds between two looks at what cannot be undone. */
+export const SECOND_LOOK_MS = 15_000;
+
 /** Blocks behind the newest whose state an ordinary node gives: it keeps 128. */
 const KEPT_STATES = 100n;
 

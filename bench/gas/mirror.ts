@@ -124,6 +124,7 @@ async function historyOf({ tree, assets }: ReturnType<typeof batchOf>): Promise<
   });
   const source = {
     settlement: SOURCE,
+    block: async () => null,
     finalizedBlockNumber: async () => 1n,
     events: async () => events,
   };

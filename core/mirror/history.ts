@@ -1,9 +1,9 @@
 import type { LocalAccount } from "viem";
 import { sharedRuns } from "../at-once.ts";
-import { blockRanges, least, overlapping } from "../blocks.ts";
+import { blockRanges, least, overlapping, SECOND_LOOK_MS } from "../blocks.ts";
 import { RemoteService, signatureIn } from "../committee/member-service.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Address, Hash, Hex, Mode } from "../model.ts";
+import { type Address, type Hash, type Hex, MODES, type Mode } from "../model.ts";
 import type { CommitEvent, L1Reader, Settlement } from "../ports.ts";
 import type { StateCounts, StateLeafContent, StateRoots } from "../protocol/commitment.ts";
 import { countOf, stateCommitment, stateLeaf } from "../protocol/commitment.ts";
@@ -12,7 +12,7 @@ import { StateHistory } from "../protocol/state-tree.ts";
 import { mirroredStateTypedData } from "../protocol/typed-data.ts";
 
 /** The part of the source chain that a history reads. */
-type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;
+type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "block" | "events">;
 
 /** A state of the source, with its commitment. */
 type SourceState = StateRoots & { readonly commitment: Hash };
@@ -34,7 +34,11 @@ export interface Growth {
 /**
  * Every state that a settlement contract has had in its chain's final blocks, from its events
  * alone. A committee member checks it before signing; a mirror's proofs come from it. In memory,
- * about 250 bytes a batch; each process reads it anew from the contract's deployment on.
+ * about 400 bytes a batch; each process reads it anew from the contract's deployment on.
+ *
+ * A node can speak for another chain for a while. So what was read is compared with what the node
+ * says now, and nothing is read while they differ. If they still differ at a second look,
+ * everything since they last agreed is read again.
  *
  * @example
  * const source = new SourceHistory(l1, fromBlock);
@@ -43,28 +47,36 @@ export interface Growth {
 export class SourceHistory {
   readonly settlement: SourceChain["settlement"];
   readonly #chain: SourceChain;
-  readonly #trees: Readonly<Record<Mode, StateHistory>> = {
+  readonly #trees: Record<Mode, StateHistory> = {
     validium: new StateHistory(),
     "zk-rollup": new StateHistory(),
   };
   readonly #leaves: Readonly<Record<Mode, StateLeafContent[]>> = { validium: [], "zk-rollup": [] };
-  /** The mode of each commit in sequence, and how many of the commits before it were validium. */
-  readonly #order: { readonly mode: Mode; readonly validiumBefore: number }[] = [];
+  /** The commits in sequence. */
+  readonly #order: KnownCommit[] = [];
   readonly #fromBlock: bigint;
+  readonly #secondLookMs: number;
   #nextBlock: bigint;
   #readOnce: bigint; // The first block that was read only once
-  #lastCommitBlock: bigint; // The block of the newest known commit
-  /** Reads the blocks that have become final since the last call. Rejects with `l1_failed`. */
+  /** When the chain was first seen to differ from what is known; null if it does not. */
+  #doubtedAt: number | null = null;
+  /**
+   * Reads the blocks that have become final since the last call. Rejects with `l1_failed`, also
+   * while the chain differs from what was read before.
+   */
   readonly follow: () => Promise<void> = sharedRuns(() => this.#follow());
 
-  /** @param fromBlock - the contract's deployment block */
-  constructor(chain: SourceChain, fromBlock: bigint) {
+  /**
+   * @param fromBlock - the contract's deployment block
+   * @param secondLookMs - least time between the two looks after which known commits are forgotten
+   */
+  constructor(chain: SourceChain, fromBlock: bigint, secondLookMs: number = SECOND_LOOK_MS) {
     this.settlement = chain.settlement;
     this.#chain = chain;
     this.#fromBlock = fromBlock;
+    this.#secondLookMs = secondLookMs;
     this.#nextBlock = fromBlock;
     this.#readOnce = fromBlock;
-    this.#lastCommitBlock = fromBlock;
   }
 
   /** The newest known state. */
@@ -77,8 +89,11 @@ export class SourceHistory {
 
   async #follow(): Promise<void> {
     const final = await this.#chain.finalizedBlockNumber();
-    const next = this.#nextBlock;
-    if (next > final) return;
+    if (final < this.#fromBlock || this.#nextBlock === final + 1n) return;
+    const agreed = await this.#agreed();
+    if (agreed < this.#order.length) this.#forget(agreed);
+    // The node lags, or has spoken for a longer chain.
+    const next = least(this.#nextBlock, final + 1n);
     // Each block is read twice, because a node can leave events out without an error.
     const first = least(overlapping(next, this.#fromBlock), this.#readOnce);
     this.#readOnce = next;
@@ -87,6 +102,51 @@ export class SourceHistory {
         if (event.type === "batchCommitted") this.#take(event);
       this.#nextBlock = to + 1n;
     }
+    this.#doubtedAt = null;
+  }
+
+  /** Number of commits of which the newest is in a block that the chain still has. */
+  async #agreed(): Promise<number> {
+    let count = this.#order.length;
+    for (let step = 1; count > 0; step *= 2) {
+      const { blockNumber, blockHash } = this.#order[count - 1] as KnownCommit;
+      const isSame =
+        blockHash === undefined || (await this.#chain.block(blockNumber))?.hash === blockHash;
+      if (isSame) break;
+      // After a long stay on another chain, many commits are not asked about one by one.
+      count = Math.max(0, count - step);
+    }
+    return count;
+  }
+
+  /**
+   * Forgets all commits but the first `count`, and reads on from the last of them. Throws
+   * `l1_failed` until a second look finds the same.
+   */
+  #forget(count: number): void {
+    this.#doubtedAt ??= performance.now();
+    if (performance.now() - this.#doubtedAt < this.#secondLookMs)
+      throw new MintmarkError(
+        "l1_failed",
+        "the chain differs from what was final before; it is looked at again",
+      );
+    const countValidium = this.#order[count]?.validiumBefore ?? 0;
+    const kept: Record<Mode, number> = {
+      validium: countValidium,
+      "zk-rollup": count - countValidium,
+    };
+    for (const mode of MODES) {
+      this.#trees[mode] = this.#trees[mode].first(kept[mode]);
+      this.#leaves[mode].length = kept[mode];
+    }
+    this.#order.length = count;
+    this.#readFromLastCommit();
+  }
+
+  #readFromLastCommit(): void {
+    const last = this.#order.at(-1)?.blockNumber ?? this.#fromBlock;
+    this.#nextBlock = least(this.#nextBlock, last);
+    this.#readOnce = least(this.#readOnce, last);
   }
 
   /**
@@ -188,28 +248,37 @@ export class SourceHistory {
     batchRoot,
     sequence,
     blockNumber,
+    blockHash,
   }: CommitEvent): void {
     const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
     if (sequence < BigInt(this.#order.length)) {
       const known = this.#leaves[mode][batchNumber];
       if (known !== undefined && stateLeaf(known) === bytesToHex(leaf)) return;
-      throw new MintmarkError(
-        "l1_failed",
-        `${mode} batch ${batchNumber} differs from the one that was final before`,
-      );
+      // Its logs can have been wrong before, too, in blocks that are not read again.
+      this.#forget(0);
+      throw new MintmarkError("l1_failed", "the commits are read again from the first one on");
     }
     if (sequence !== BigInt(this.#order.length) || batchNumber !== this.#trees[mode].count) {
-      this.#nextBlock = this.#lastCommitBlock;
+      this.#readFromLastCommit();
       throw new MintmarkError(
         "l1_failed",
         `the node left out commits before ${mode} batch ${batchNumber}`,
       );
     }
-    this.#order.push({ mode, validiumBefore: this.#trees.validium.count });
+    this.#order.push({
+      mode,
+      validiumBefore: this.#trees.validium.count,
+      blockNumber,
+      blockHash,
+    });
     this.#leaves[mode].push({ batchNumber, vaultCount, dataHash, batchRoot });
     this.#trees[mode].append(leaf);
-    this.#lastCommitBlock = blockNumber;
   }
+}
+
+interface KnownCommit extends Pick<CommitEvent, "mode" | "blockNumber" | "blockHash"> {
+  /** Number of the commits before it that were validium. */
+  readonly validiumBefore: number;
 }
 
 /** The contract that mirrors a settlement contract on another chain. */
@@ -230,6 +299,9 @@ export interface AttesterClient {
   ): Promise<Hex>;
 }
 
+/** Milliseconds after which known states are compared with the chain again. */
+const FOLLOW_MS = 12_000;
+
 /**
  * A committee member's signer for mirrors. It signs only states that it has read itself from final
  * blocks of the source chain. It refuses counts that the source never had together, so a signature
@@ -242,6 +314,7 @@ export class MirrorAttester implements AttesterClient {
   readonly address: Address;
   readonly #account: LocalAccount;
   readonly #source: SourceHistory;
+  #followedAt = -Infinity;
 
   /** @param source - the member's own, over its own node */
   constructor(account: LocalAccount, source: SourceHistory) {
@@ -251,8 +324,11 @@ export class MirrorAttester implements AttesterClient {
   }
 
   async attest(mirror: MirrorIdentity, counts: StateCounts, epoch: bigint): Promise<Hex> {
-    // Anyone may ask, so the chain is asked only about unknown counts.
-    if (!this.#source.hasHad(counts)) await this.#source.follow();
+    // Anyone may ask, so the chain is seldom asked about known counts. It can have told lies.
+    if (!this.#source.hasHad(counts) || performance.now() - this.#followedAt > FOLLOW_MS) {
+      await this.#source.follow();
+      this.#followedAt = performance.now();
+    }
     return this.#account.signTypedData(stateTypedData(this.#source, mirror, counts, epoch));
   }
 }

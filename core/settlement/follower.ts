@@ -1,13 +1,12 @@
 import { sharedRuns } from "../at-once.ts";
 import { pause } from "../backoff.ts";
-import { blockRanges, eventsUpTo, least, requireBlock } from "../blocks.ts";
+import { blockRanges, eventsUpTo, least, requireBlock, SECOND_LOOK_MS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Portal } from "../ports.ts";
 import { takeBackReorganised } from "./reorganised.ts";
 
-/** Default of {@link FollowOptions.secondLookMs}. */
-export const SECOND_LOOK_MS = 15_000;
+export { SECOND_LOOK_MS };
 
 export interface FollowOptions {
   /** Block of the contract's deployment. */

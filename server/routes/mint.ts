@@ -200,7 +200,7 @@ export const mintEndpoints: readonly Endpoint[] = [
     summary: "The result of a mint, with its vaults as they are now",
     success: json(200, "The mint.", mintReply),
     async handle({ engine, service: { buffers, turns }, applicationId, params, request, reply }) {
-      const turn = () => turns.turn(applicationId);
+      const turn = () => turns.turn(applicationId, reply.raw);
       request.account?.expect(engine.limits.mintsPerRequest * MINT_BYTES);
       await turn();
       return send(

@@ -341,12 +341,19 @@ type PreparationCall = Call<"withdraw", unknown, unknown, z.output<typeof prepar
  * The owner's next vaults of a token with something left, at most a list of them. Spent ones are
  * passed over, a page for each unit of the rate.
  */
-async function vaultsOfToken({ engine, service, applicationId, body, request }: PreparationCall) {
+async function vaultsOfToken({
+  engine,
+  service,
+  applicationId,
+  body,
+  request,
+  reply,
+}: PreparationCall) {
   const { ownerAddress, assetId, tokenId, cursor } = body;
   const vaults: { vaultId: bigint }[] = [];
   let next: string | null | undefined = cursor;
   for (let pages = 1; next !== null && vaults.length < MAX_LISTED_VAULTS; pages++) {
-    await service.turns.turn(applicationId);
+    await service.turns.turn(applicationId, reply.raw);
     request.account?.pay(pages);
     const limit = Math.min(100, MAX_LISTED_VAULTS - vaults.length);
     const page = await engine.vaults.list(applicationId, {

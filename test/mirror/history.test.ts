@@ -1,0 +1,140 @@
+import { keccak256, toHex } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { expect, test } from "vitest";
+import type { L1Event, Mode } from "../../core/index.ts";
+import { MirrorAttester, SourceHistory } from "../../core/mirror/history.ts";
+
+const CONTRACT = "0x00000000000000000000000000000000000000aa";
+
+/** A chain with a commit in each 150th block. Chains of other names have other hashes. */
+function chainOf(name: string, modes: readonly Mode[], blocks: bigint, first = 10n) {
+  const hashOf = (what: unknown) => keccak256(toHex(`${name} ${what}`));
+  const counts = { validium: 0, "zk-rollup": 0 };
+  const events = modes.map((mode, sequence): L1Event => {
+    const blockNumber = first + 150n * BigInt(sequence);
+    const batchNumber = counts[mode]++;
+    return {
+      type: "batchCommitted",
+      txHash: hashOf(`transaction ${sequence}`),
+      blockNumber,
+      blockHash: hashOf(blockNumber),
+      logIndex: 0,
+      mode,
+      batchNumber,
+      dataHash: hashOf(`data ${sequence}`),
+      batchRoot: hashOf(`root ${sequence}`),
+      vaultCount: 1,
+      committedAt: 1n,
+      sequence: BigInt(sequence),
+    };
+  });
+  return {
+    settlement: { chainId: 1n, contract: CONTRACT, engineVersion: 5 } as const,
+    finalizedBlockNumber: async () => blocks,
+    block: async (number: bigint | "latest") =>
+      number === "latest" || number > blocks
+        ? null
+        : { number, hash: hashOf(number), timestamp: 1n },
+    events: async (from: bigint, to: bigint) =>
+      events.filter(({ blockNumber }) => blockNumber >= from && blockNumber <= to),
+  };
+}
+
+type Chain = ReturnType<typeof chainOf>;
+
+/** A node that speaks for the chain that it is told to. */
+function nodeOf(chain: Chain) {
+  const node = { chain };
+  return Object.assign(node, {
+    settlement: chain.settlement,
+    finalizedBlockNumber: () => node.chain.finalizedBlockNumber(),
+    block: (number: bigint | "latest") => node.chain.block(number),
+    events: (from: bigint, to: bigint) => node.chain.events(from, to),
+  });
+}
+
+const OURS = ["validium", "zk-rollup", "zk-rollup", "validium"] as const;
+const rootsOf = async (chain: Chain) => {
+  const history = new SourceHistory(chain, 1n);
+  await history.follow();
+  return history.stateAt(history.newest);
+};
+/** The newest state after another read, which may have failed. */
+async function stateOf(history: SourceHistory) {
+  await history.follow().catch(() => {});
+  return history.stateAt(history.newest);
+}
+
+const CHAINS = [
+  ["from its first commit on", chainOf("other", ["zk-rollup"], 400n)],
+  ["of more commits", chainOf("other", [...OURS, ...OURS, ...OURS], 1_700n)],
+  ["of more blocks", chainOf("other", OURS, 90_000n, 80_000n)],
+  ["without a commit", chainOf("other", [], 90_000n)],
+] as const;
+
+test.each(CHAINS)(
+  "a history that heard another chain %s reads its own again by itself",
+  async (_, other) => {
+    const ours = chainOf("ours", OURS, 500n);
+    const node = nodeOf(ours);
+    const history = new SourceHistory(node, 1n, 20);
+    for (const [before, after] of [
+      [chainOf("ours", [], 5n), ours],
+      [ours, chainOf("ours", [...OURS, ...OURS], 1_200n)],
+    ] as const) {
+      node.chain = before;
+      await history.follow();
+      node.chain = other;
+      await history.follow().catch(() => {});
+      await history.follow().catch(() => {});
+      node.chain = after;
+      await expect.poll(() => stateOf(history)).toEqual(await rootsOf(after));
+    }
+  },
+);
+
+test("what was final is forgotten only at a second look", async () => {
+  const ours = chainOf("ours", OURS, 500n);
+  const node = nodeOf(ours);
+  const history = new SourceHistory(node, 1n, 60_000);
+  await history.follow();
+  const before = history.stateAt(history.newest);
+  node.chain = chainOf("other", OURS, 600n);
+  for (let i = 0; i < 3; i++)
+    await expect(history.follow()).rejects.toMatchObject({ code: "l1_failed" });
+  node.chain = chainOf("ours", OURS, 700n);
+  await history.follow();
+  expect(history.stateAt(history.newest)).toEqual(before);
+});
+
+test("logs of another chain in our blocks are forgotten too", async () => {
+  const other = chainOf("other", OURS, 500n);
+  const ours = chainOf("ours", OURS, 500n);
+  const node = nodeOf({ ...ours, events: other.events });
+  const history = new SourceHistory(node, 1n, 20);
+  // Some nodes tell no hash with a log, or the right one with a wrong log.
+  const withHash = async (from: bigint, to: bigint) =>
+    (await other.events(from, to)).map(({ blockHash: _, ...event }) => event as L1Event);
+  node.chain = { ...ours, events: withHash };
+  await history.follow();
+  node.chain = chainOf("ours", OURS, 510n);
+  await expect.poll(() => stateOf(history)).toEqual(await rootsOf(node.chain));
+});
+
+test("an attester whose node told of another chain does not sign for it once it is back", async () => {
+  const other = chainOf("other", [...OURS, "zk-rollup"], 700n);
+  const ours = chainOf("ours", OURS, 500n);
+  const node = nodeOf(other);
+  const history = new SourceHistory(node, 1n, 20);
+  const attester = new MirrorAttester(privateKeyToAccount(`0x${"01".repeat(32)}`), history);
+  const mirror = { chainId: 2n, contract: CONTRACT } as const;
+  await attester.attest(mirror, { countValidium: 2, countRollup: 3 }, 0n);
+  node.chain = ours;
+  await expect
+    .poll(() => attester.attest(mirror, { countValidium: 2, countRollup: 4 }, 0n).catch(String))
+    .toContain("no final state");
+  await expect(
+    attester.attest(mirror, { countValidium: 2, countRollup: 3 }, 0n),
+  ).rejects.toMatchObject({ code: "l1_failed" });
+  expect(history.stateAt(history.newest)).toEqual(await rootsOf(ours));
+});
