@@ -154,10 +154,10 @@ export const clusterSection: Section = {
   name: "cluster",
   title: "The journal of a cluster",
   method:
-    "The engine of a cluster's leader, requests as in the section on mints; an answer waits for the standbys. " +
-    "Engine, PostgreSQL's primary and both of its standbys share this machine's cores and disk, so the ratios " +
-    "are worse than with machines of their own. A standby that is not synchronous follows all the same. The rows " +
-    `take turns, ${ROUNDS} rounds each.`,
+    "The engine of a cluster's leader, requests as for mints; an answer waits for the synchronous " +
+    "standbys. Engine, PostgreSQL's primary and both of its standbys share this machine, so " +
+    `the ratios are worse than with machines of their own. The rows take turns, ${ROUNDS} ` +
+    "rounds each.",
   columns: [
     { key: "bulk", label: "requests of 1,000", unit: "thousand mints/s", better: "higher" },
     { key: "bulkMs", label: `a request of 1,000, ${CALLERS} callers`, unit: "ms", better: "lower" },
@@ -230,10 +230,9 @@ export const takeoverSection: Section = {
   name: "takeover",
   title: "Takeover, backup and restore",
   method:
-    "Two engines over PostgreSQL with a synchronous standby, all on this machine, with a lease of 3 s, the default. " +
-    "The leader gets SIGKILL; the other takes over and mints. A server adds the start of its HTTP service to that. " +
-    "A restore derives a store from a backup, or from the folder of a journal's copy, which has the same form. A " +
-    "server with an empty folder reads the journal from PostgreSQL instead.",
+    "Two engines over PostgreSQL with a synchronous standby, all on this machine, with the " +
+    "default lease of 3 s. The leader gets SIGKILL; the other takes over and mints. A server " +
+    "adds the start of its HTTP service to that.",
   columns: [
     { key: "takeover", label: "SIGKILL to the next acknowledged mint", unit: "s", better: "lower" },
     {

@@ -38,12 +38,12 @@ export const engineSection: Section = {
   name: "engine",
   title: "Durable mints",
   method:
-    "Through the public API over LevelDB, every check made, acknowledged when on disk; wall-clock, the answer's " +
-    `vault ids read. Requests of 1,000 mints for ${USERS_PER_REQUEST} users from ${CALLERS} callers: half ERC-721 ` +
-    "with random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20; every tenth for the rollup; " +
-    `batches are sealed as they fill. Requests of 1: ERC-721, ${SINGLE_CALLERS} callers. Each column is a store ` +
-    "with so many mints before. Each has two processes of its own: one fills the store, one measures. Memory is " +
-    "the measuring process's resident set, the requests that it sends included.",
+    "Through the public API over LevelDB, acknowledged when on disk; wall-clock. Requests of " +
+    `1,000 mints for ${USERS_PER_REQUEST} users from ${CALLERS} callers: half ERC-721 with ` +
+    "random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20; every tenth for " +
+    `the rollup; batches are sealed as they fill. Requests of 1: ERC-721, ${SINGLE_CALLERS} ` +
+    "callers. Each column is a store with so many mints before. Memory is the measuring " +
+    "process's resident set, its requests included.",
   columns: [
     { key: "bulk", label: "requests of 1,000", unit: "thousand mints/s", better: "higher" },
     { key: "bulkLoop", label: "of which the event loop's CPU", unit: "µs a mint", better: "lower" },
@@ -81,9 +81,8 @@ export const findingSection: Section = {
   name: "finding",
   title: "Finding vaults, transactions and users",
   method:
-    "A page of 50 by each filter, of an application that minted all that the store holds: as in the section on " +
-    "mints, for 1,000 users, in requests of 1,000. Median of 20 pages, wall-clock, the store just opened; the " +
-    "first page of each is not counted.",
+    "A page of 50 by each filter, of the application that minted all: requests as for mints, of 1,000 users. Median of 20 pages, wall-clock, the store just opened; the first page of " +
+    "each is not counted.",
   columns: FINDING_SIZES.full.map((mints) => ({
     key: `${mints}`,
     label: before(mints),

@@ -92,8 +92,8 @@ export const keccakSection: Section = {
   name: "keccak",
   title: "keccak-256",
   method:
-    "Nanoseconds of user CPU time a hash, copying in and out included. Other rows hash prepared inputs; ours " +
-    "include preparing them. A leaf is one to three blocks, two on average.",
+    "Nanoseconds of user CPU time a hash, copying in and out included; ours also prepare the " +
+    "inputs. A leaf is one to three blocks, two on average.",
   columns: COLUMNS,
   reference: REFERENCE,
   rows: async (progress) =>

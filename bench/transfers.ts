@@ -144,10 +144,11 @@ export const transfersSection: Section = {
   name: "transfers",
   title: "Signed transfers",
   method:
-    "Through the public API over LevelDB: signature, owner, rest and depth of each vault checked, acknowledged when " +
-    `on disk. ${SINGLE_CALLERS} callers, ${OWNERS} owners, each gives whole vaults of ERC-1155 items to the next; ` +
-    `wall-clock, the median of ${ROUNDS} rounds of ${PER_ROUND.toLocaleString("en-US")} vaults. For comparison, ` +
-    "viem's `recoverAddress`, which checks the signatures and nothing else.",
+    "Through the public API over LevelDB, every check made, acknowledged when on disk. " +
+    `${SINGLE_CALLERS} callers, ${OWNERS} owners, each gives whole vaults of ERC-1155 items ` +
+    `to the next; wall-clock, the median of ${ROUNDS} rounds of ` +
+    `${PER_ROUND.toLocaleString("en-US")} vaults. For comparison, viem's \`recoverAddress\` ` +
+    "checks the signatures and nothing else.",
   columns: [
     { key: "rate", label: "transfers", unit: "a second", better: "higher" },
     { key: "loop", label: "the event loop's CPU", unit: "µs a transfer", better: "lower" },

@@ -136,14 +136,12 @@ export const treesSection: Section = {
   name: "trees",
   title: "Merkle trees",
   method:
-    "100,000 leaves, which lay ready in the form that each library takes; per second of user CPU time. Batches: " +
-    "from the empty tree, the root known after every thousand. One at a time: to a tree of 90,000, the root asked " +
-    "for after every thousand, as whoever seals batches does, or after each. A root of height 32 is 32 hashes in " +
-    "a row; one of a tree that grows as its leaves do is about half its height of 17. Proofs: the siblings of " +
-    "random leaves of one tree of 100,000. This project packs them into one array, and its API hands out only " +
-    "verified ones. Others return references to their nodes. Where a library has no check of its own, its proof " +
-    "was folded with the hash that it was given. @aztec/merkle-tree 4.4.0 is missing: it depends on " +
-    "@aztec/kv-store 4.4.0, which npm does not have.",
+    "100,000 leaves, which lay ready in the form that each library takes; per second of user " +
+    "CPU time. Batches: from the empty tree, the root known after every thousand. One at a " +
+    "time: to a tree of 90,000, the root asked for after every thousand, or after each. " +
+    "Proofs: the siblings of random leaves, which this project packs into one array, and " +
+    "others return as references to their nodes. Where a library has no check of its own, its " +
+    "proof was folded with the hash that it was given. @aztec/merkle-tree 4.4.0 is missing, because npm lacks what it needs.",
   columns: COLUMNS,
   reference: "Mintmark",
   async rows(progress) {

@@ -181,18 +181,15 @@ const CONNECTIONS = KINDS.map(
 );
 
 const METHOD =
-  "The server as `npm run server` starts it, in one process, over a fresh LevelDB store. It answers a mint when the " +
-  "mint is on disk. The load is a second process on the same cores, which keeps nothing of the answers: " +
+  "The server as `npm run server` starts it, over a fresh LevelDB store; it answers a mint when the mint is on disk. " +
+  "The load is a second process on the same cores: " +
   `${CONNECTIONS.join(", ")}. ` +
   "Requests of 1,000: half ERC-721 with random ids, a quarter with consecutive ones, 15 % ERC-1155, 10 % ERC-20, for " +
   "10 users, every tenth for the rollup; batches are sealed as they fill. Single mints: ERC-721. Rates are medians of " +
-  "three rounds at saturation. Answer times are at half of the server's own rate, sent evenly and counted from the " +
-  "moment when a request was due. Without the engine, a mint is answered at once with an answer of the same size, and " +
-  "keys are not looked up: HTTP, JSON and the log are left. The disk alone: a file beside the store takes the bytes of " +
-  "the server's writes at the same times, and each is on disk before the next. A server that answers when a mint is on " +
-  "disk cannot be quicker, so the disk bounds both p99 wherever its own is above the aim.";
+  "three rounds at saturation. Answer times are at half of the server's own rate, counted from the moment when a " +
+  "request was due. Without the engine, HTTP, JSON and the log are left. The disk alone: a file beside the store takes " +
+  "the bytes of the server's writes at the same times, so no server that waits for its disk can be quicker.";
 
 const STAGES_METHOD =
   "A CPU profile of the server's main thread over a tenth of the requests, warm-up included. Each sample counts for " +
-  "the innermost function of a stage that was running. Other threads write LevelDB's files and seal batches; the table " +
-  "shows their cost for the main thread.";
+  "the innermost function of a stage that was running.";
