@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { safeParse, type z } from "zod";
+import { orAborted } from "../../core/abort.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { readSettings } from "../../server/process/settings/config.ts";
 import { isSecret } from "../../server/process/settings/settings.ts";
@@ -7,9 +8,15 @@ import { exitCodeOf } from "./errors.ts";
 import { EXIT, Interrupted } from "./exit.ts";
 import { type Flags, print, printError, progressLine } from "./output.ts";
 
+/** An interrupted command has so long to end in order. What it wrote by then, it finds again. */
+const GRACE_MS = 500;
+
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
 
-/** A call of a command, besides its settings. */
+/**
+ * A call of a command, besides its settings. Work that does not end soon after `signal` aborts is
+ * left where it is, and the process ends.
+ */
 export interface Given extends Running {
   readonly options: Options;
   readonly args: readonly string[];
@@ -35,6 +42,8 @@ interface CommandSpec<S extends z.ZodObject> {
   readonly flags?: Flags;
   /** The columns of a table; default all. */
   readonly columns?: readonly string[] | undefined;
+  /** It ends by itself at SIGINT or SIGTERM, however long that takes. */
+  readonly isProcess?: boolean;
   work(given: Given, settings: z.output<S>): Promise<unknown>;
   /** The next step for a bad result; null for others. */
   failed?(answer: unknown): string | null;
@@ -118,22 +127,27 @@ function acting<S extends z.ZodObject>({
   known,
   flags,
   columns,
+  isProcess = false,
   failed,
 }: CommandSpec<S>) {
-  return async (...given: unknown[]): Promise<void> => {
-    const command = given.pop() as Command;
+  return async (...called: unknown[]): Promise<void> => {
+    const command = called.pop() as Command;
     const options = command.opts() as Options;
     const asJson = options.json === true;
     const line = progressLine();
     const stopping = new AbortController();
-    const stop = () => stopping.abort(new Interrupted());
+    const leaving = new AbortController();
+    let grace: NodeJS.Timeout | undefined;
+    const stop = () => {
+      stopping.abort(new Interrupted());
+      if (!isProcess) grace = setTimeout(() => leaving.abort(new Interrupted()), GRACE_MS);
+    };
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
     try {
       const read = (settings ? settingsOf(options, settings, known) : {}) as z.output<S>;
-      const answer = await work(
-        { options, args: command.args, signal: stopping.signal, progress: line.show },
-        read,
-      );
+      const { signal } = stopping;
+      const given = { options, args: command.args, signal, progress: line.show };
+      const answer = await orAborted(work(given, read), leaving.signal);
       line.clear();
       if (answer !== undefined) print(answer, asJson, columns);
       const advice = failed?.(answer) ?? null;
@@ -146,6 +160,7 @@ function acting<S extends z.ZodObject>({
       printError(isInterrupted ? new Interrupted() : error, asJson, flags);
       process.exitCode = isInterrupted ? EXIT.interrupted : exitCodeOf(error);
     } finally {
+      clearTimeout(grace);
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
     }
   };

@@ -1,16 +1,28 @@
-import { leaderOf, minterOf, settled, startWorld, stateOf, vaultsOf } from "./world.ts";
+import { orAborted } from "../../core/abort.ts";
+import { leaderOf, minterOf, settled, startWorld, stateOf, vaultsOf, type World } from "./world.ts";
 
 const MINTS = 100;
 
 type ClusterReport = Awaited<ReturnType<typeof runCluster>>;
 
-/** Mints in a cluster on this machine, kills the leader, and reports the outcome of each mint. */
+/**
+ * Mints in a cluster on this machine, kills the leader, and reports the outcome of each mint. After
+ * an abort it ends the cluster's processes.
+ */
 export async function runCluster(
   folder: string,
   seconds: number,
   onProgress: (step: string) => void,
+  signal: AbortSignal,
 ) {
-  await using world = await startWorld(folder, onProgress);
+  await using world = await startWorld(folder, (step) => {
+    signal.throwIfAborted();
+    onProgress(step);
+  });
+  return await orAborted(measured(world, seconds, onProgress), signal);
+}
+
+async function measured(world: World, seconds: number, onProgress: (step: string) => void) {
   const { members, facts } = world;
   const minter = minterOf(world, MINTS);
   onProgress("minting");

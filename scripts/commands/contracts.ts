@@ -9,11 +9,11 @@ import { addressOf, processAccount } from "../cli/arguments.ts";
 import { command, subcommand } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
 import { chainOf } from "../cli/l1.ts";
-import { checkPlan } from "../deploy/check.ts";
+import { checkPlan, neverTransferable } from "../deploy/check.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { chainOn, lower } from "../deploy/deployer.ts";
 import { deployMirrorOf } from "../deploy/mirror.ts";
-import { pendingOf, readRecord, recordPath } from "../deploy/record.ts";
+import { isRecorded, pendingOf, readRecord, recordPath } from "../deploy/record.ts";
 import { writeAdapter } from "../tokens/adapter.ts";
 import { inspectToken } from "../tokens/inspect.ts";
 
@@ -55,7 +55,10 @@ export const deployCommand = command({
     };
     const allowNoDelay = env.MINTMARK_ALLOW_NO_DELAY === "yes";
     const plan = { settlement, multisig, tokens, ...(mirror && { mirror }), allowNoDelay };
-    for (const warning of await checkPlan(by, plan, earlier)) log(`warning: ${warning}`);
+    const fresh = tokens.filter((token) => !isRecorded(earlier?.tokens, token));
+    const never = settlement.transfers ? neverTransferable(fresh) : [];
+    for (const warning of [...(await checkPlan(by, plan, earlier)), ...never])
+      log(`warning: ${warning}`);
     let deployment = await deploy(by, { ...plan, record, onProgress: log });
     if (mirror !== undefined)
       deployment = await deployMirrorOf(mirror.by, by, { record, ...mirror, onProgress: log });
@@ -64,6 +67,8 @@ export const deployCommand = command({
     process.stdout.write(
       `StateCommitment ${deployment.settlement.address} on chain ${by.chainId}\n`,
     );
+    for (const { symbol, address } of deployment.tokens)
+      process.stdout.write(`${symbol} ${address}\n`);
     for (const { address, chainId } of deployment.mirrors)
       process.stdout.write(`StateMirror ${address} on chain ${chainId}\n`);
     return undefined;

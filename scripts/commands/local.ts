@@ -11,17 +11,10 @@ const told = {
   onError: (error: unknown) => note(`settlement: ${messageOf(error)}; trying again`),
 };
 
-/** Ends at once: what runs here ends with this process, and the next run begins anew. */
-function endWhen(signal: AbortSignal): void {
-  signal.addEventListener("abort", () => {
-    note(`error: ${signal.reason.message}`);
-    process.exit(EXIT.interrupted);
-  });
-}
-
 export const sandbox = command({
   examples: ["sandbox", "sandbox --port 4000"],
   settings: processes.sandboxSettings,
+  isProcess: true,
   async work(
     _,
     { MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort, ...settings },
@@ -47,8 +40,7 @@ export const sandbox = command({
 export const demo = command({
   examples: ["demo", "demo --json"],
   settings: processes.demoSettings,
-  async work({ options, signal }, { MINTMARK_SANDBOX: folder }) {
-    endWhen(signal);
+  async work({ options }, { MINTMARK_SANDBOX: folder }) {
     const { demo } = await import("../demo/run.ts");
     process.exit((await demo(folder, options.json === true, told)) ? EXIT.ok : EXIT.refused);
   },
@@ -57,6 +49,7 @@ export const demo = command({
 export const chain = command({
   examples: ["chain", "chain --chain-port 9545"],
   settings: processes.chainSettings,
+  isProcess: true,
   async work(_, { MINTMARK_CHAIN_PORT: port }) {
     const untilStopped = stopSignalFromStart();
     const { startChain } = await import("../sandbox/chain.ts");
@@ -72,9 +65,10 @@ export const chain = command({
 export const cluster = command({
   examples: ["cluster", "cluster --json"],
   settings: processes.demoSettings,
-  async work({ options }, { MINTMARK_SANDBOX: folder }) {
+  isProcess: true,
+  async work({ options, signal }, { MINTMARK_SANDBOX: folder }) {
     const { runCluster, clusterScreen, isWhole } = await import("../cluster/cluster.ts");
-    const report = await runCluster(`${folder}-cluster`, 5, told.onProgress);
+    const report = await runCluster(`${folder}-cluster`, 5, told.onProgress, signal);
     process.stdout.write(
       options.json === true ? `${JSON.stringify(report)}\n` : clusterScreen(report),
     );
@@ -86,6 +80,7 @@ export const serverCommand = command({
   examples: ["server", "server --config mintmark.json --port 4000"],
   settings: serverSettings,
   known: Object.keys(SETTINGS),
+  isProcess: true,
   async work(_, config) {
     // First of all, because nothing else handles a signal while the server starts.
     const stopped = stopSignal();

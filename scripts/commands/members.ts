@@ -26,6 +26,7 @@ export const member = command({
     "member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key",
   ],
   settings: processes.memberSettings,
+  isProcess: true,
   work: ({ signal }, settings) =>
     runSigner("member", settings, signal, async (account, l1) => {
       const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
@@ -58,6 +59,7 @@ export const issuer = command({
     "issuer --config issuer.json   # with MINTMARK_ISSUER_KEY and MINTMARK_RECORD_SECRET in the environment",
   ],
   settings: processes.issuerSettings,
+  isProcess: true,
   work: ({ signal }, settings) =>
     runSigner("issuer", settings, signal, async (account, l1) => {
       const {
@@ -85,6 +87,7 @@ export const watch = command({
     "watch --store ./watcher --rpc https://rpc.example --contract 0x… --peers https://member.example < key.txt",
   ],
   settings: processes.watchSettings,
+  isProcess: true,
   async work({ signal }, settings) {
     const untilStopped = stopSignalFromStart();
     const { account } = await processAccount("WATCHER");
@@ -128,6 +131,7 @@ export const relay = command({
     "relay --mirror-rpc https://rpc.other.example --mirror 0x… --threshold 2 --members 0x…=https://a.example < key.txt",
   ],
   settings: processes.relaySettings,
+  isProcess: true,
   async work({ signal }, settings) {
     const untilStopped = stopSignalFromStart();
     const { account } = await processAccount("RELAY");

@@ -19,6 +19,7 @@ export const upCommand = command({
     "up --network https://rpc.example --answers answers.json --yes --start",
   ],
   settings: upSettings,
+  isProcess: true,
   options: {
     "--yes": "spend without a question",
     "--start": "start the processes too, until Ctrl-C",

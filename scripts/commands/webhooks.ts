@@ -20,6 +20,7 @@ export const listenCommand = subcommand({
     "--address <url>": "what the server posts to, such as a tunnel to the port; default the port",
     ...OVER_HTTP,
   },
+  isProcess: true,
   notes:
     "It makes a webhook for as long as it listens. A sandbox reaches this machine; any other server" +
     "\nneeds the public address of a tunnel. With --json, each event is a line.",

@@ -162,6 +162,17 @@ function transferableAmong(tokens: readonly TokenConfig[], why: string): string[
   return found.map(({ symbol }) => `token ${symbol} cannot be transferable: ${why}`);
 }
 
+/** Tokens whose owners can never transfer them, because nobody said otherwise. */
+export function neverTransferable(
+  tokens: readonly Pick<TokenConfig, "symbol" | "transferable">[],
+): string[] {
+  const found = tokens.filter(({ transferable }) => transferable !== true);
+  return found.map(
+    ({ symbol }) =>
+      `${symbol} can never be transferred before its withdrawal: give \`"transferable": true\` if it shall be`,
+  );
+}
+
 function committeeProblems(
   what: string,
   terms: Pick<SettlementConfig, "committee" | "threshold">,

@@ -2,7 +2,7 @@ import { formatEther } from "viem";
 import { TOKEN_CONTRACT } from "../../core/l1/own-token.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { UsageError } from "../cli/exit.ts";
-import { checkTerms, priceOf } from "../deploy/check.ts";
+import { checkTerms, neverTransferable, priceOf } from "../deploy/check.ts";
 import { chainOn, type Deployer } from "../deploy/deployer.ts";
 import { type Deployment, pendingOf, readRecord } from "../deploy/record.ts";
 import { verifySettlement } from "../deploy/settlement.ts";
@@ -14,9 +14,6 @@ import { deploymentIn, readUp, type UpOptions, type UpRecord, writeUp } from "./
 import { seedStore } from "./seed.ts";
 import { type Published, publishSources } from "./sourcify.ts";
 import { answers as answersSchema, type GivenAnswers } from "./terms.ts";
-
-const NEVER =
-  'can never be transferred before its withdrawal: give `"transferable": true` if it shall be';
 
 export type UpResult = Awaited<ReturnType<typeof up>>;
 
@@ -52,8 +49,7 @@ export async function up(options: UpOptions) {
   record.answers = answers;
   await writeUp(folder, record);
   const isSettled = "deployed" in record.done;
-  for (const token of isSettled ? [] : terms.tokens)
-    if (token.transferable !== true) say(`token       ${token.symbol} ${NEVER}`);
+  if (!isSettled) for (const line of neverTransferable(terms.tokens)) say(`token       ${line}`);
   const settled = isSettled ? (record.seeded?.assets.length ?? 0) : null;
   const isMore =
     isSettled && (record.begun !== null || plan.tokens.length > (deployed?.tokens.length ?? 0));

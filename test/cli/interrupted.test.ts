@@ -2,10 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { MAIN } from "../../scripts/sandbox/process.ts";
-import { cleanEnvironment } from "./cli.ts";
+import { cleanEnvironment, settingsOf } from "./cli.ts";
 
 test.each([
   [[], "error: interrupted\n"],
@@ -29,6 +31,45 @@ test.each([
     if (child.exitCode === null) await once(child, "exit");
     expect(child.exitCode).toBe(130);
     expect(typeof told === "string" ? said : JSON.parse(said)).toEqual(told);
+    silent.closeAllConnections();
+    silent.close();
+  },
+  60_000,
+);
+
+const CONTRACT = `0x${"5e".repeat(20)}` as const;
+const KEY = `0x${"11".repeat(32)}`;
+const COMMITTEE = ["--committee", CONTRACT, "--threshold", "1"];
+
+test.each([
+  ["deploy", COMMITTEE],
+  ["check-contract", ["--contract", CONTRACT, "--from-block", "0"]],
+  ["assets inspect", [CONTRACT, "--contract", CONTRACT]],
+  ["exit-kit", ["7", "--contract", CONTRACT, "--from-block", "0"]],
+  ["doctor", []],
+  ["rebuild", [join(tmpdir(), "never-rebuilt"), "--contract", CONTRACT, "--from-block", "0"]],
+])(
+  "`mintmark %s` ends at Ctrl-C while its node is silent",
+  async (name, options) => {
+    const silent = createServer().listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const rpc = `http://127.0.0.1:${port}`;
+    const server = settingsOf("missing", { chainId: 1n, contract: CONTRACT });
+    const isOfServer = name === "doctor";
+    const env = cleanEnvironment({
+      ...(isOfServer ? server : { MINTMARK_DEPLOYER_KEY: KEY }),
+      MINTMARK_RPC_URL: rpc,
+    });
+    const child = spawn(process.execPath, [MAIN, ...name.split(" "), ...options], {
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const said = text(child.stderr);
+    await once(silent, "request");
+    child.kill("SIGINT");
+    const [code] = await once(child, "exit", { signal: AbortSignal.timeout(5_000) });
+    expect([code, await said]).toEqual([130, "error: interrupted\n"]);
     silent.closeAllConnections();
     silent.close();
   },

@@ -625,6 +625,10 @@ describe("the deploy command", () => {
     const sent = await client.getTransactionCount({ address: deployer.address });
     const second = await command(environment);
     expect(second.stdout).toContain(address);
+    expect(second.stdout).toMatch(/^PTN 0x[0-9a-f]{40}$/m);
+    // It is said once, while it can still be changed.
+    const never = "PTN can never be transferred";
+    expect([first, second].map(({ stderr }) => stderr.includes(never))).toEqual([true, false]);
     expect(await client.getTransactionCount({ address: deployer.address })).toBe(sent);
 
     const file = await readFile(recordPath(folder, 31_337), "utf8");
