@@ -77,6 +77,16 @@ const TOO_WIDE = {
   silence: () => null,
   infura: () => refused([-32005, "query returned more than 10000 results"]),
   plan: () => refused([-32600, "eth_getLogs is limited to a 10 block range on this plan"]),
+  crash: () => html(500, "Internal Server Error"),
+  badGateway: () => html(502, "Bad Gateway"),
+  overload: () => html(503, "Service Unavailable"),
+  cloudflare: () => html(520, "Web server is returning an unknown error"),
+  handshake: () => html(522, "Connection timed out"),
+  nothing: () => ({ status: 200, page: "" }),
+  half: () => ({ status: 200, page: '{"jsonrpc":"2.0","id":1,"result":[{"addr' }),
+  cut: () => {
+    throw new Error("the connection is cut");
+  },
 } as const;
 
 /** Faults of a node. Without any of these it answers as the chain does. */

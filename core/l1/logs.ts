@@ -1,5 +1,13 @@
-import { type AbiEvent, getAbiItem, type Log, numberToHex, parseEventLogs } from "viem";
-import { getLogs } from "viem/actions";
+import {
+  type AbiEvent,
+  BaseError,
+  getAbiItem,
+  HttpRequestError,
+  type Log,
+  numberToHex,
+  parseEventLogs,
+} from "viem";
+import { getBlockNumber, getLogs } from "viem/actions";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, MODES, type Mode } from "../model.ts";
@@ -14,43 +22,79 @@ const ANSWERS_TO_GROW = 10;
 
 /**
  * Reads a contract's logs in chain order. Nodes limit the blocks of a question, the logs of an
- * answer, or the time that they take, and say so in many ways. So a range that is refused or not
- * answered in time is halved, down to a single block, and grows again. Rejects with the node's
- * words about a single block.
+ * answer, or the time that they take, and say so in many ways: a gateway in front of them answers
+ * 502 or 520, or cuts the connection. So a range that is refused or not answered is halved, down to
+ * a single block, and grows again. It stays as it is while the node answers nothing else either.
+ * Rejects with the node's words about a single block.
  */
 export function logReader(
   client: L1Client,
   address: Address,
   events?: readonly AbiEvent[],
 ): (fromBlock: bigint, toBlock: bigint) => Promise<Log[]> {
-  // The transport would repeat a question that is too wide.
-  const once: L1Client = {
-    ...client,
-    request: ((asked: never) => client.request(asked, { retryCount: 0 })) as never,
-  };
   let blocks = MOST_BLOCKS;
   let answers = 0;
   return async (fromBlock, toBlock) => {
     const logs: Log[] = [];
     for (let from = fromBlock; from <= toBlock; ) {
       const to = least(from + blocks - 1n, toBlock);
-      const question = { address, events, fromBlock: from, toBlock: to };
-      try {
-        logs.push(...(await getLogs(once, question)));
-      } catch (error) {
-        if (from < to && isTooMuch(error)) {
-          blocks = (to - from + 1n) / 2n;
-          answers = 0;
-          continue;
-        }
-        if (isRefusal(error) && !isBusy(error)) throw error;
-        logs.push(...(await getLogs(client, question)));
+      const found = await askForLogs(client, { address, events, fromBlock: from, toBlock: to });
+      if (found === null) {
+        blocks = (to - from + 1n) / 2n;
+        answers = 0;
+        continue;
       }
+      logs.push(...found);
       from = to + 1n;
       if (++answers % ANSWERS_TO_GROW === 0) blocks = least(blocks * 2n, MOST_BLOCKS);
     }
     return eachOnce(logs);
   };
+}
+
+interface LogQuestion {
+  readonly address: Address;
+  readonly events: readonly AbiEvent[] | undefined;
+  readonly fromBlock: bigint;
+  readonly toBlock: bigint;
+}
+
+/** The logs; null when the node may answer a question for fewer blocks. */
+async function askForLogs(client: L1Client, question: LogQuestion): Promise<Log[] | null> {
+  const isWide = question.fromBlock < question.toBlock;
+  try {
+    // The transport would repeat a question that is too wide.
+    return await getLogs(repeating(client, 0), question);
+  } catch (error) {
+    if (isWide && isTooMuch(error)) return null;
+    if (isRefusal(error) && !isBusy(error)) throw error;
+    if (!isWide || isRateLimit(error)) return getLogs(client, question);
+  }
+  try {
+    return await getLogs(repeating(client, 1), question);
+  } catch (error) {
+    if (await answersAnything(client)) return null;
+    throw error;
+  }
+}
+
+/** The client, which repeats a failed request this often. */
+function repeating(client: L1Client, retryCount: number): L1Client {
+  const request = (asked: never) => client.request(asked, { retryCount });
+  return { ...client, request: request as never };
+}
+
+function isRateLimit(error: unknown): boolean {
+  const answer =
+    error instanceof BaseError && error.walk((inner) => inner instanceof HttpRequestError);
+  return answer instanceof HttpRequestError && answer.status === 429;
+}
+
+function answersAnything(client: L1Client): Promise<boolean> {
+  return getBlockNumber(client, { cacheTime: 0 }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The logs in chain order. Some nodes give them in another one, or the same log twice. */

@@ -44,6 +44,47 @@ describe("an RPC", () => {
     },
   );
 
+  test.each([
+    "crash",
+    "badGateway",
+    "overload",
+    "cloudflare",
+    "handshake",
+    "nothing",
+    "half",
+    "cut",
+  ] as const)(
+    "that ends a wide question for logs by %s is asked for less after a repeat",
+    async (wider) => {
+      const node = await behind();
+      const { chain, settler, engine } = world;
+      await chain.mine(150);
+      await world.mint("erc20", "zk-rollup", "", 5);
+      node.faults = { logs: { blocks: 20, wider } };
+      await settler.round();
+      expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
+      // Each wide question is asked three times: halved until it fits, then a few times more.
+      expect(node.asked.get("eth_getLogs")).toBeLessThan(90);
+    },
+  );
+
+  test("that is away is not asked for less and less", async () => {
+    const node = await behind();
+    const { chain, l1 } = world;
+    await chain.mine(150);
+    const newest = await l1.blockNumber();
+    for (const faults of [{ down: true }, { status: 502 }]) {
+      node.faults = faults;
+      const before = node.asked.get("eth_getLogs") ?? 0;
+      await expect(l1.events(0n, newest)).rejects.toMatchObject({ code: "l1_failed" });
+      expect((node.asked.get("eth_getLogs") ?? 0) - before).toBeLessThan(4);
+    }
+    node.faults = {};
+    const before = node.asked.get("eth_getLogs") ?? 0;
+    await l1.events(0n, newest);
+    expect((node.asked.get("eth_getLogs") ?? 0) - before).toBe(1);
+  });
+
   test("that refuses a single block is not asked five times", async () => {
     const node = await behind();
     await world.settler.round();
