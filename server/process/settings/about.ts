@@ -1,37 +1,35 @@
 // `--help` and docs/configuration.md describe settings in these words.
 
 export const ABOUT = {
-  MINTMARK_STORE:
-    "Folder of the store; one for each environment and contract. `mintmark init` creates it; the server never does.",
+  MINTMARK_STORE: "Folder of the store, which `mintmark init` creates; the server never does.",
   MINTMARK_JOURNAL:
-    "The journal that a cluster's servers share: PostgreSQL with a synchronous standby. Without it, one server works alone.",
+    "The journal of a cluster: PostgreSQL with a synchronous standby. Without it, one server works alone.",
   MINTMARK_JOURNAL_KEYS:
     "Keys of 32 random bytes in hex that encrypt the journal: the first encrypts, all decrypt.",
   MINTMARK_JOURNAL_COPIES:
     "1 accepts a journal without a synchronous standby: its disk is then the only copy.",
   MINTMARK_JOURNAL_MIB:
-    "MiB of the journal after which the leader stores a snapshot there and deletes entries before the previous one.",
+    "MiB of the journal after which the leader stores a snapshot there and deletes old entries.",
   MINTMARK_SERVER_NAME:
     "This server's name in its cluster; default the machine's name and the process's id.",
   MINTMARK_SERVER_URL:
-    "This server's address for the other servers of the cluster; default its own host and port.",
-  MINTMARK_LEASE_SECONDS: "After this silence, another server of the cluster replaces the leader.",
+    "This server's address for the others of its cluster; default its own host and port.",
+  MINTMARK_LEASE_SECONDS: "After this silence, another server replaces the leader.",
   MINTMARK_ENVIRONMENT:
-    "`sandbox` or `live`. Each refuses keys, tokens and stores of the other; live needs a chain that is not a test chain.",
+    "`sandbox` or `live`. Each refuses keys, tokens and stores of the other; live refuses test chains.",
   MINTMARK_CHAIN_ID: "Id of the settlement chain.",
   MINTMARK_CONTRACT: "Address of the settlement contract, `StateCommitment`.",
   MINTMARK_RPC_URL:
     "The settlement chain; the server checks its id and contract at start. Live needs it.",
   MINTMARK_OPERATOR_KEY:
-    "The operator's private key, with which the server seals, commits and withdraws by itself.",
+    "The operator's private key, with which the server seals, commits and withdraws.",
   MINTMARK_OPERATOR_KEYSTORE:
     "In place of the key: an encrypted file of it (Web3 Secret Storage, version 3).",
   MINTMARK_OPERATOR_PASSWORD_FILE:
     "File of the keystore's password; `-`, the default, is standard input.",
   MINTMARK_OPERATOR_SIGNER:
     "In place of the key: `<address>=<url>` of a service that signs, such as a KMS; docs/guides/keys.md.",
-  MINTMARK_RECEIPT_KEY:
-    "The private key that signs receipts of mints; publish its address. Without it, responses have no receipt.",
+  MINTMARK_RECEIPT_KEY: "The private key that signs receipts of mints; publish its address.",
   MINTMARK_RECEIPT_KEYSTORE: "In place of that key: an encrypted file of it.",
   MINTMARK_RECEIPT_PASSWORD_FILE:
     "File of that keystore's password; `-`, the default, is standard input.",
@@ -43,12 +41,12 @@ export const ABOUT = {
   MINTMARK_MEMBERS: "The committee in force, each member as `<address>=<url>`.",
   MINTMARK_THRESHOLD: "How many members must sign.",
   MINTMARK_OWN_MEMBER:
-    "`yes`: the server itself is the committee's only member, signs with the operator's key, and keeps its data in `<store>-member`; docs/guides/solo.md.",
+    "`yes`: the server itself is the committee's only member, with the operator's key and the folder `<store>-member`; docs/guides/solo.md.",
   MINTMARK_ISSUERS: "The issuers of tokens, each as `<address>=<url>` of its service.",
   MINTMARK_CONSENT_SECONDS:
-    "How long a batch waits for its issuers; then it is committed without the assets of those that did not consent.",
+    "How long a batch waits for its issuers; then it is committed without their assets.",
   MINTMARK_MIRRORS:
-    'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`; optional are `confirmations` and `maxFeePerGas` of its chain, and `members` and `threshold` unless its committee is that of the state. The operator\'s account pays there too, and needs no role.',
+    'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`; optional are `confirmations` and `maxFeePerGas`, and `members` and `threshold` of a committee of its own.',
   MINTMARK_SEAL_SECONDS: "Time from the first mint of an open batch to its seal.",
   MINTMARK_SEAL_SECONDS_ROLLUP:
     "The same for `zk-rollup`, whose commits cost by the byte; default as above.",
@@ -56,20 +54,20 @@ export const ABOUT = {
   MINTMARK_SEAL_VAULTS_ROLLUP:
     "Vaults at which a `zk-rollup` batch in calldata is sealed. One in blobs takes up to 24576 elements.",
   MINTMARK_SEAL_BYTES_ROLLUP:
-    "Bytes of data at which a `zk-rollup` batch in calldata is sealed; nodes accept no transaction above 131072. It does not bound batches in blobs.",
+    "Bytes of data at which a `zk-rollup` batch in calldata is sealed; nodes accept no transaction above 131072.",
   MINTMARK_MAX_FEE_PER_GAS:
     "Most wei ever offered for a unit of gas; by default 64 times the estimate at a transaction's first offer. At this cap a transaction waits.",
   MINTMARK_MAX_FEE_PER_BLOB_GAS:
-    "The same for a unit of blob gas. While the blob fee is above this cap, a waiting commit by blobs holds up validium commits and relays too, because nodes accept pending transactions of only one kind from an account.",
+    "The same for a unit of blob gas. While the blob fee is above this cap, a commit by blobs waits, and validium commits and relays behind it.",
   MINTMARK_ROLLUP_DATA:
-    "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`: blobs on Ethereum, Sepolia, Hoodi, Gnosis, Chiado and local chains (1337, 31337, 31338) if the precompile 0x0a works there, calldata elsewhere. On another chain set `blobs`: then the server ends if it cannot send them.",
+    "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`: blobs on Ethereum, Sepolia, Hoodi, Gnosis, Chiado and local chains (1337, 31337, 31338) if the precompile 0x0a works there, calldata elsewhere.",
   MINTMARK_REPLACE_SECONDS:
     "Time after which an unmined transaction is sent again at a higher fee.",
   MINTMARK_SETTLE_SECONDS: "Time between reads of L1.",
   MINTMARK_MOST_UNCOMMITTED:
     "Uncommitted vaults above which mints are 503 `backpressure`. Without an operator key there is no limit.",
   MINTMARK_LEAST_BALANCE:
-    "The operator's wei on the settlement chain below which `/readyz` is 503. A relay of 20 withdrawals needs up to 12.5 M gas at the highest fee.",
+    "The operator's wei on the settlement chain below which `/readyz` is 503. A relay needs up to 12.5 M gas.",
   MINTMARK_MOST_LAG: "Blocks behind the settlement chain above which `/readyz` is 503.",
   MINTMARK_ENGINE_VERSION: "The settlement contract's version, where no RPC tells it at the start.",
   MINTMARK_HOST: "Address to listen on.",
@@ -81,9 +79,9 @@ export const ABOUT = {
   MINTMARK_EXPLORER_RPC:
     "An RPC that the explorer offers to visitors; it must accept requests from any origin.",
   MINTMARK_NEW_TOKENS:
-    "`admins`: admins of applications create tokens from the console, at their own cost. `operator`: they ask the operator. Default: admins in the sandbox, else the operator.",
+    "Who creates tokens from the console: `admins` of applications, or only the `operator`. Default: admins in the sandbox, else the operator.",
   MINTMARK_OWNER_RELAY_VAULTS:
-    "Vaults a day that each signed-in owner may withdraw or transfer at the operator's cost; 0 turns it off. The count starts anew with the server, and does not bind API keys.",
+    "Vaults a day that each signed-in owner may withdraw or transfer at the operator's cost; 0 turns it off. The count does not bind API keys.",
   MINTMARK_WEBHOOK_REACH:
     "Addresses that webhooks may reach; this machine's own only in a sandbox, for trials.",
   MINTMARK_METRICS_PORT: "Port of `GET /metrics`; default none.",
@@ -100,7 +98,7 @@ export const ABOUT = {
     "Units of a key in each window; at least those of the largest request. docs/api.md lists the costs.",
   MINTMARK_RATE_WINDOW_SECONDS: "Length of the window.",
   MINTMARK_MEMORY_MIB:
-    "MiB of request bodies and unread responses. An application may hold as much as is still free, so a part is always free for others.",
+    "MiB of request bodies and unread responses. An application may hold as much as is still free.",
   MINTMARK_CLOCK_AHEAD_HOURS:
     "Most time that the clock may be ahead of the journal. Raise it to start a store after a longer pause.",
   MINTMARK_IDEMPOTENCY_HOURS:
