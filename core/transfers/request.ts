@@ -16,7 +16,6 @@ import {
 } from "../protocol/transfer.ts";
 import { sessionCovers } from "../protocol/transfer-rules.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import { requireNotVoid } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -32,6 +31,7 @@ import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { requireAddress } from "../validate.ts";
 import { putActivity } from "../vaults/activity.ts";
 import { lineageFaults } from "../vaults/makings.ts";
+import { requireMovable } from "../vaults/movable.ts";
 import { faultOf, requireDeadline, type VaultCaller } from "../vaults/signed-requests.ts";
 import * as lists from "../vaults/transfer-lists.ts";
 import { decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
@@ -394,22 +394,14 @@ function requireOneTransferable(
   { transfer, place, vault, hops }: AskedTransfer,
   activity: ActivityRecord,
 ): void {
-  const { standard, transferable, chainId } = ledger.tenants.assetAt(vault.assetIndex);
-  const batch = ledger.batches.records[place.mode].latest.get(place.batchNumber);
+  requireMovable(ledger, place, vault, activity);
+  const { standard } = ledger.tenants.assetAt(vault.assetIndex);
   const rest = vault.amount - activity.withdrawn;
-  requireNotVoid(ledger.batches.voids, place, "latest");
-  if (transferable !== true || chainId !== ledger.services.settlement.chainId)
-    throw new MintmarkError("asset_not_transferable");
-  if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
-  if (batch?.status !== "finalized") throw new MintmarkError("proof_not_ready", NOT_FINAL);
-  if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
-  if (rest <= 0n) throw new MintmarkError("insufficient_balance", "Nothing is left in this vault.");
   if (hops > MAX_TRANSFER_HOPS) throw new MintmarkError("transfer_too_deep");
   const isPart = transfer.amount !== 0n;
   if (isPart && (standard === "erc721" || transfer.amount >= rest))
     throw new MintmarkError("amount_out_of_range", PARTS);
 }
 
-const NOT_FINAL = "The vault's batch is not final on L1 yet. Transfer the vault afterwards.";
 const PARTS =
   "A part is at least 1 and less than all that is left; 0 means all. An ERC-721 token has no parts.";

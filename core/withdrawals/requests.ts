@@ -29,6 +29,7 @@ import {
   withdrawalView,
 } from "../vaults/activity.ts";
 import { lineageFaults } from "../vaults/makings.ts";
+import { requireFree } from "../vaults/movable.ts";
 import {
   faultOf,
   requireDeadline,
@@ -348,8 +349,7 @@ export function requireAcceptable(
   requireReady(ledger, vaultId, vault);
   // A concurrent change may have made it unacceptable since the first check.
   requireNotVoid(ledger.batches.voids, placeOf(vaultId), "latest");
-  if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
-  if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
+  requireFree(activity);
   // The signature covers the withdrawn total before it. If that total has changed, the signature is
   // for another message.
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
