@@ -100,7 +100,7 @@ function engineOf(
   const { settlement, environment, limits } = ledger.services;
   const { events, secret, close } = parts;
   const webhooks = webhooksOf(context, secret);
-  return {
+  const engine: Engine = {
     settlement,
     environment,
     limits,
@@ -131,6 +131,17 @@ function engineOf(
       engineOf(context.actingAs(actorOf(context.ledger, signIn, right, applicationId)), parts),
     actingAsOperator: () => engineOf(context.actingAs(OPERATOR), parts),
   };
+  CONTEXTS.set(engine, context);
+  return engine;
+}
+
+const CONTEXTS = new WeakMap<Engine, EngineContext>();
+
+/** The context behind an engine, for rooms that build on engines. Throws for any other object. */
+export function contextOf(engine: Engine): EngineContext {
+  const context = CONTEXTS.get(engine);
+  if (context === undefined) throw new Error("this engine was not opened by openEngine");
+  return context;
 }
 
 /** The operator's command line, which has every right. */

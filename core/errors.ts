@@ -32,6 +32,7 @@ export const ERROR_CODES = {
   claim_not_found: "No such claim link. Its address may be incomplete.",
   metadata_not_found: "This token has no metadata.",
   drop_not_found: "No such drop in this application.",
+  order_not_found: "No such order in this application, or of this owner.",
   // The present state forbids it.
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
   token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
@@ -54,6 +55,11 @@ export const ERROR_CODES = {
     "A transfer takes this vault, or has taken it. Its new vaults can be withdrawn and transferred instead.",
   withdrawal_pending:
     "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
+  order_exists:
+    "An open order of this vault exists. Cancel it first; a vault has one open order at a time.",
+  order_ended: "This order is no longer open, so it can be neither taken nor cancelled.",
+  order_not_allowed:
+    "The application's terms do not allow this order, or have changed since it was prepared. Prepare it again.",
   claim_exists:
     "A claim link of this address exists with other terms. Make a new key for each link.",
   claim_taken: "This claim link has been used; its mint went to another owner.",

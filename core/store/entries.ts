@@ -303,6 +303,13 @@ const KINDS = {
     sequence: varint,
     assetIndex: varint,
   }),
+  orderTermsSet: kind(90, { applicationIndex: varint, ...records.orderTerms }),
+  orderPlaced: kind(91, { orderId: uuid, ...records.orderFacts }),
+  orderEnded: kind(92, {
+    orderId: uuid,
+    status: oneOf(records.ORDER_STATUSES),
+    failure: nullable(text),
+  }),
   personInvited: kind(100, records.personFacts),
   personChanged: kind(101, { personIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }),
   personRemoved: kind(102, { personIndex: varint }),

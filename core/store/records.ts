@@ -494,6 +494,65 @@ export const making = {
 export const makingRecord = layout(making);
 export type MakingRecord = ValueOf<typeof makingRecord>;
 
+/** Who may list orders of an application. */
+export const LISTINGS = ["nobody", "application", "owners"] as const;
+
+const partTo = layout({ basisPoints: varint, to: address });
+
+/** The rules of an application's orders. */
+export const orderTerms = {
+  listing: oneOf(LISTINGS),
+  fee: nullable(partTo), // A part of what the signer of an order receives
+  assets: listOf(
+    layout({
+      assetIndex: varint,
+      royalty: nullable(partTo), // A part of what a seller of the asset receives
+      minimum: nullable(bigVarint), // Least units of the asset in an order
+    }),
+  ),
+} as const;
+export const orderTermsRecord = layout({ ...orderTerms, updatedAt: time });
+export type OrderTermsRecord = ValueOf<typeof orderTermsRecord>;
+
+/** Units of an asset; the id is null for ERC-20. */
+const orderItem = layout({
+  assetIndex: varint,
+  tokenId: nullable(bigVarint),
+  amount: bigVarint,
+});
+export type OrderItemRecord = ValueOf<typeof orderItem>;
+
+/** An order as its maker signed it, in units. */
+export const orderFacts = {
+  ...each(varint, "applicationIndex", "userIndex"),
+  maker: address,
+  digest: hash,
+  signature: hexBytes,
+  give: orderItem,
+  want: orderItem,
+  shares: listOf(layout({ to: address, amount: bigVarint })),
+  taker: nullable(address), // The only owner who can take it; null for anybody
+  vaultId: u64,
+  withdrawnBefore: bigVarint,
+  deadline: bigVarint,
+} as const;
+
+/** `open` until an entry says otherwise. An open order counts only while its vault is as signed. */
+export const ORDER_STATUSES = ["open", "cancelled", "stale", "expired"] as const;
+
+export const orderRecord = layout({
+  orderId: uuid,
+  journalSequence: varint, // The entry with the order
+  ...orderFacts,
+  status: oneOf(ORDER_STATUSES),
+  failure: nullable(text),
+  createdAt: time,
+  updatedAt: time,
+});
+export type OrderRecord = ValueOf<typeof orderRecord>;
+
+export const orderIdRecord = uuid;
+
 export const l1EventRecord = layout({
   vaultId: nullable(u64), // The vault that it withdrew or voided; null for another event
   withdrawalIds: listOf(uuid), // The withdrawals that the event decided

@@ -119,6 +119,18 @@ const KEYS = {
   entry: [0x66, "hash", "tokenId"], // assetType ‖ token id → the making of its latest entry
   unclaimed: [0x67, "address", "u32", "u8"], // owner ‖ making ‖ slot, present while the vault is no user's
   deposit: [0x68, "u64"], // vaultId → journal sequence of the deposit that gave it to a user
+  orderTerms: [0x69, "u32"], // application → the rules of its orders
+  order: [0x6a, "uuid"], // orderId → order
+  orderDigest: [0x6b, "hash"], // digest → orderId of this signed order
+  liveOrder: [0x6c, "u64"], // vaultId → orderId of the vault's open order
+  // scope ‖ application ‖ … ‖ journal sequence → orderId: the orders of an application, or of a
+  // given asset or token; scope: 0 all orders, 1 the open ones
+  applicationOrder: [0x6d, "u8", "u32", 0, "u64"],
+  assetOrder: [0x6d, "u8", "u32", 1, "u32", "u64"],
+  tokenOrder: [0x6d, "u8", "u32", 2, "u32", "tokenId", "u64"],
+  // application ‖ asset given ‖ asset wanted ‖ units wanted ‖ journal sequence → orderId: open ones
+  pricedOrder: [0x6d, 1, "u32", 3, "u32", "u32", "u64", "u64"],
+  makerOrder: [0x6e, "u8", "address", "u64"], // scope ‖ maker ‖ journal sequence → orderId, in all applications
   checkpoint: [0x64, "u64", "u64"], // chainId ‖ blockNumber → hash of a block with applied events
 } as const satisfies Readonly<Record<string, readonly [prefix: number, ...parts: Part[]]>>;
 
@@ -226,6 +238,44 @@ export const transferIndexes = (
   prefixOf.applicationTransfer(application),
   ...spent.map(({ vaultId }) => prefixOf.vaultTransfer(application, vaultId)),
 ];
+
+/**
+ * The indexes that hold an order: of all orders, and of the open ones.
+ */
+export function orderIndexes(
+  { applicationIndex, give, want, maker, journalSequence }: OrderPlace,
+  scope: "all" | "open",
+): Buffer[] {
+  const number = scope === "all" ? 0 : 1;
+  const { assetIndex, tokenId } = give;
+  const of = [number, applicationIndex] as const;
+  return [
+    keyOf.applicationOrder(...of, journalSequence),
+    keyOf.assetOrder(...of, assetIndex, journalSequence),
+    ...(tokenId === null ? [] : [keyOf.tokenOrder(...of, assetIndex, tokenId, journalSequence)]),
+    keyOf.makerOrder(number, maker, journalSequence),
+    ...(scope === "all"
+      ? []
+      : [
+          keyOf.pricedOrder(
+            applicationIndex,
+            assetIndex,
+            want.assetIndex,
+            want.amount,
+            journalSequence,
+          ),
+        ]),
+  ];
+}
+
+/** The facts of an order that its indexes hold. */
+interface OrderPlace {
+  readonly applicationIndex: number;
+  readonly maker: Address;
+  readonly journalSequence: number;
+  readonly give: { readonly assetIndex: number; readonly tokenId: bigint | null };
+  readonly want: { readonly assetIndex: number; readonly amount: bigint };
+}
 
 const BLOCK = 64; // Sequences of an application that share marks: few enough to scan
 export const blockOf = (sequence: number): number => Math.floor(sequence / BLOCK);

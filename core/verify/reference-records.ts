@@ -61,10 +61,6 @@ export class Output {
     return this.#events[applicationIndex] ?? 0;
   }
 
-  get count(): number {
-    return this.#counts.values().reduce((sum, count) => sum + count, 0);
-  }
-
   countOf(prefix: number): number {
     return this.#counts.get(prefix) ?? 0;
   }
@@ -171,6 +167,7 @@ const FEW = [
     "batchTransfers",
   ],
   ...["transferSession", "transferApproval", "l1Event", "vaultEvent", "portal", "checkpoint"],
+  ...["orderTerms", "order", "orderDigest", "liveOrder", "applicationOrder", "makerOrder"],
 ] as const;
 /**
  * Prefixes with few records, or with records that can still change. The end compares them whole.

@@ -1,9 +1,10 @@
 import { privateKeyToAccount } from "viem/accounts";
 import type { EngineOptions, WaitOptions } from "../../../core/index.ts";
+import { type Order, ordersOf } from "../../../core/orders/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { isWanted } from "../../../core/webhooks/webhooks.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
-import { blobOf, fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
+import { all, blobOf, fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import {
   committed,
   HOME,
@@ -15,6 +16,7 @@ import {
   stranger,
   withdrawn,
 } from "./l1-fixture.ts";
+import { signedOrder } from "./orders-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
 const [{ address: ownerAddress }] = OWNERS;
@@ -78,6 +80,13 @@ async function newestPerson(
 
 /** The token of the sign-in that "people.signIn" opens. */
 let token = "";
+
+/** The first user offers the ERC-1155 vault for so many units of another id. */
+async function listOrder(made: Changeable, amount: bigint, wait?: WaitOptions): Promise<Order> {
+  const want = { assetId: made.assets.erc1155, tokenId: 10n, amount };
+  const order = await signedOrder(made, { vaultId: 2n, want });
+  return ordersOf(made.engine).create(made.tenant.principal, order, wait);
+}
 
 /**
  * Every method that waits for the writer, by a call that changes something once it follows all
@@ -236,6 +245,18 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.operator.recordFinalized(HOME, 11n, { ...wait, blockHash: hashOf(11) }),
   "operator.recordRegistered as transferable": ({ engine, assets }, wait) =>
     engine.operator.recordRegistered(assets.erc1155, { transferable: true }, wait),
+  "orders.setTerms": ({ engine, tenant, assets }, wait) => {
+    const fee = { basisPoints: 200, to: `0x${"fe".repeat(20)}` } as const;
+    const rules = [{ assetId: assets.erc1155, royalty: fee, minimum: 1n }];
+    const terms = { listing: "application", fee, assets: rules } as const;
+    return ordersOf(engine).setTerms(tenant.applicationId, terms, wait);
+  },
+  "orders.create": (made, wait) => listOrder(made, 100n, wait),
+  "orders.cancel": async ({ engine, tenant }, wait) => {
+    const [open] = await all(ordersOf(engine).list(tenant.applicationId, { status: "open" }));
+    return ordersOf(engine).cancel(tenant.principal, open?.orderId ?? "", wait);
+  },
+  "orders.create again": (made, wait) => listOrder(made, 101n, wait),
   "transfers.request": async (made, wait) => {
     const transfers = [{ vaultId: 2n, amount: 1n, to: `0x${"7a".repeat(20)}` as const }];
     return made.engine.transfers.request(

@@ -1,0 +1,169 @@
+import type { WaitOptions } from "../abort.ts";
+import { contextOf, type Engine } from "../engine.ts";
+import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { List } from "../ledger/list.ts";
+import type { Uuid } from "../model.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type OrderRecord, orderIdRecord } from "../store/records.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
+import { requireKey, requireScope } from "../tenants/api-keys.ts";
+import type { VaultCaller } from "../vaults/signed-requests.ts";
+import {
+  judged,
+  listOrders,
+  type Order,
+  type OrderCaller,
+  type OrderFilter,
+  orderView,
+  readOrder,
+} from "./book.ts";
+import { decodeOrder } from "./order-records.ts";
+import {
+  createOrder,
+  type OrderPreparation,
+  type OrderRequest,
+  type PreparedOrder,
+  prepareOrder,
+  putEnded,
+} from "./request.ts";
+import { type OrderTerms, setTerms, termsOf } from "./terms.ts";
+
+/**
+ * The orders of an engine that {@link openEngine} opened.
+ *
+ * @example
+ * const orders = ordersOf(engine);
+ * const { order } = await orders.prepare(principal, { vaultId, want: { assetId, amount: 250n } });
+ * const signature = await owner.signTypedData(orderTypedData(engine.settlement, order));
+ * const { orderId } = await orders.create(principal, { ...order, signature });
+ */
+export function ordersOf(engine: Engine): Orders {
+  const context = contextOf(engine);
+  return {
+    terms: async (applicationId) => termsOf(context.ledger, applicationId),
+    setTerms: async (applicationId, terms, wait) => setTerms(context, applicationId, terms, wait),
+    prepare: async (caller, preparation) => prepareOrder(context.ledger, caller, preparation),
+    async create(caller, request, wait) {
+      const { ledger } = context;
+      const orderId = await createOrder(context, caller, request, wait?.signal);
+      return orderView(ledger, decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId))));
+    },
+    async get(caller, orderId) {
+      const { ledger } = context;
+      return orderView(ledger, await readOrder(ledger, caller, orderId));
+    },
+    list: (caller, filter = {}) => listOrders(context, caller, filter),
+    cancel: (caller, orderId, wait) => cancel(context, caller, orderId, wait),
+    sweep: (after, wait) => sweep(context, after, wait),
+  };
+}
+
+/** A party may end its own order, and an application those of its users. */
+async function cancel(
+  context: EngineContext,
+  caller: VaultCaller,
+  orderId: Uuid,
+  wait?: WaitOptions,
+): Promise<Order> {
+  if (!("owner" in caller)) requireScope(caller, "transfer");
+  const party = "owner" in caller ? caller : caller.applicationId;
+  const { ledger } = context;
+  const { orderId: id } = await readOrder(ledger, party, orderId);
+  const ended = await context.change(async (_, group) => {
+    if (!("owner" in caller)) requireKey(ledger, caller);
+    const order = decodeOrder(id, await group.read(ledger.store, keyOf.order(id)));
+    if (order.status === "cancelled") return order;
+    if (order.status !== "open") throw new MintmarkError("order_ended");
+    return putEnded(ledger, group, order, "cancelled", null);
+  }, wait);
+  return orderView(ledger, ended);
+}
+
+/** Orders that one sweep looks at. */
+const SWEPT = 256;
+
+/** Ends open orders that no longer count. Returns the vault behind which the next sweep begins. */
+async function sweep(
+  context: EngineContext,
+  after: bigint | null,
+  wait?: WaitOptions,
+): Promise<{ readonly ended: number; readonly next: bigint | null }> {
+  const { ledger } = context;
+  const prefix = prefixOf.liveOrder();
+  const start = after === null ? { gte: prefix } : { gt: keyOf.liveOrder(after) };
+  const seen: OrderRecord[] = [];
+  let next: bigint | null = null;
+  for await (const [key, stored] of ledger.store.entries({
+    ...start,
+    lt: endOf(prefix),
+    limit: SWEPT,
+  })) {
+    const orderId = decodeRecord(orderIdRecord, stored, "The id of an order");
+    const order = await ledger.store.get(keyOf.order(orderId));
+    // The list comes from a snapshot, so the order may have ended since.
+    if (order !== undefined) seen.push(decodeOrder(orderId, order));
+    next = key.readBigUInt64BE(1);
+  }
+  const over = (await judged(ledger, seen)).filter(({ order, status }) => status !== order.status);
+  if (over.length > 0)
+    await context.change(async (_, group) => {
+      for (const { order: known, status, failure } of over) {
+        const at = keyOf.order(known.orderId);
+        const order = decodeOrder(known.orderId, await group.read(ledger.store, at));
+        if (order.status === "open" && status !== "open")
+          putEnded(ledger, group, order, status, failure);
+      }
+    }, wait);
+  return { ended: over.length, next: seen.length < SWEPT ? null : next };
+}
+
+/**
+ * Orders of owners: units of vaults for other tokens of the same application.
+ *
+ * @example
+ * const { data } = await ordersOf(engine).list(applicationId, { status: "open", assetId });
+ */
+export interface Orders {
+  /** Rejects with `application_not_found`. */
+  terms(applicationId: Uuid): Promise<OrderTerms>;
+  /**
+   * Sets who may list, the fee, royalties and minima, for orders from now on. Rejects with
+   * `validation_failed`, `asset_not_found`.
+   */
+  setTerms(applicationId: Uuid, terms: OrderTerms, wait?: WaitOptions): Promise<OrderTerms>;
+  /**
+   * The message that an owner signs, with fee and royalty as shares, after all checks but that of
+   * the signature. Rejects with `order_not_allowed`, and as a transfer does for a vault that cannot
+   * change hands. Changes nothing.
+   */
+  prepare(caller: VaultCaller, preparation: OrderPreparation): Promise<PreparedOrder>;
+  /**
+   * Lists a signed order. The same one again resolves with it as it is now. Rejects with
+   * `order_exists` while the vault has another open order, `order_not_allowed`,
+   * `signature_invalid`.
+   */
+  create(caller: VaultCaller, request: OrderRequest, wait?: WaitOptions): Promise<Order>;
+  /** An application's order, or an owner's. Rejects with `order_not_found`. */
+  get(caller: OrderCaller, orderId: Uuid): Promise<Order>;
+  /**
+   * The orders of an application, or of an owner in all applications. Pages can be short although
+   * more follow.
+   */
+  list(caller: OrderCaller, filter?: OrderFilter): List<Order>;
+  /**
+   * Lists the order no longer. Whoever has its signature can still bring it to L1; its maker rules
+   * that out by a cancellation on L1. Rejects with `order_not_found`, `order_ended`.
+   */
+  cancel(caller: VaultCaller, orderId: Uuid, wait?: WaitOptions): Promise<Order>;
+  /**
+   * Ends some open orders that no longer count, so that lists stay short: the server calls it again
+   * and again.
+   *
+   * @param after - the vault behind which it begins: `next` of the call before; null for the first
+   */
+  sweep(
+    after: bigint | null,
+    wait?: WaitOptions,
+  ): Promise<{ readonly ended: number; readonly next: bigint | null }>;
+}
