@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
 import { repeat, Stack } from "../core/internal.ts";
+import { ordersOf } from "../core/orders/index.ts";
 import {
   Account,
   type Caller,
@@ -58,6 +59,8 @@ const HOUR_MS = 3_600_000;
  * Milliseconds between two deletions of old idempotency keys, by which a key may be kept longer.
  */
 const FORGET_MS = 600_000;
+/** Milliseconds between two looks at open orders, some at a time. */
+const SWEEP_MS = 5_000;
 /**
  * Paths of private answers: to applications, owners and people of the console. No cache keeps them.
  */
@@ -159,6 +162,20 @@ function workWhileListening(
       stopping,
     );
     work.defer(() => forgetting);
+    const orderFailed = failed("open orders could not be looked at; trying again");
+    let after: bigint | null = null;
+    const sweeping = repeat(
+      async (signal) => {
+        ({ next: after } = await ordersOf(engine).sweep(after, { signal }));
+      },
+      {
+        intervalMs: SWEEP_MS,
+        backoff: { firstMs: 60_000, maxMs: HOUR_MS },
+        onRound: (error) => error !== null && orderFailed(error),
+      },
+      stopping,
+    );
+    work.defer(() => sweeping);
   });
   if (drops !== null) work.use(drops);
   work.defer(() => webhooks.stop(new ServerError("shutting_down")));

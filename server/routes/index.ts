@@ -9,6 +9,7 @@ import { eventEndpoints } from "./events.ts";
 import { metadataEndpoints } from "./metadata.ts";
 import { mintEndpoints } from "./mint.ts";
 import { newTokenEndpoints } from "./new-tokens.ts";
+import { orderEndpoints, ownerOrderEndpoints } from "./orders.ts";
 import { ownerEndpoints } from "./owner.ts";
 import { serviceEndpoints } from "./service.ts";
 import { sessionKeyEndpoints } from "./session-keys.ts";
@@ -33,6 +34,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...depositEndpoints,
   ...transferEndpoints,
   ...sessionKeyEndpoints,
+  ...orderEndpoints,
   ...eventEndpoints,
   ...webhookEndpoints,
   ...batchEndpoints,
@@ -43,5 +45,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...ownerEndpoints,
   ...ownerWithdrawalEndpoints,
   ...ownerTransferEndpoints,
+  ...ownerOrderEndpoints,
   ...serviceEndpoints,
 ];

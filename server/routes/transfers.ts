@@ -18,7 +18,7 @@ const part = s.amount.describe(
 );
 
 /** The signed receiver: the zero address stands for a redemption. */
-const signedReceiver = z
+export const signedReceiver = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits.")
   .refine(checksumHolds, CHECKSUM_WRONG)

@@ -89,6 +89,8 @@ export const TAGS = {
   Withdrawals: "Bring vaults to L1 with their owner's signature.",
   Transfers:
     "Give vaults away or redeem them with their owner's signature, before a withdrawal and without gas.",
+  Orders:
+    "Offer a vault for another token with its owner's signature, before a withdrawal and without gas.",
   Batches: "The sealed batches that L1 commits to; their data is public.",
   State: "Roots and commitment over all batches.",
   Events: "What happens to the application, in order.",

@@ -199,6 +199,7 @@ export const PATH = {
   keyId: z.string().regex(/^[0-9a-f]{16}$/, "Give a key's id."),
   linkAddress: address,
   mintId: uuid,
+  orderId: uuid,
   ownerAddress: address,
   personId: uuid,
   sequence: eventSequence,

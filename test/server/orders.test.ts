@@ -1,0 +1,114 @@
+import type { TypedDataDefinition } from "viem";
+import { zeroAddress } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, describe, expect, test } from "vitest";
+import { type Answer, refusal, type SendOptions, signedIn } from "./fixture.ts";
+import { transferWorld } from "./transfers-fixture.ts";
+
+const owner = privateKeyToAccount(generatePrivateKey());
+const fee = { basisPoints: 200, to: `0x${"fe".repeat(20)}` } as const;
+
+const { world, userId, final } = await transferWorld(owner);
+afterAll(() => world[Symbol.asyncDispose]());
+
+const terms = { listing: "owners", fee, assets: [] };
+const setTerms = (body: object, options: SendOptions = {}) =>
+  world.send("PUT", "/api/v1/order-terms", { ...options, body });
+const sale = (vaultId: string, amount = "250") => ({
+  vaultId,
+  want: { assetId: world.erc20.assetId, amount },
+});
+const prepare = (body: object, options: SendOptions = {}, path = "/api/v1") =>
+  world.send("POST", `${path}/orders/prepare`, { ...options, body });
+
+/** Signs what was prepared, as a wallet does, and sends what the answer says. */
+async function submitted({ body }: Answer, options: SendOptions = {}): Promise<Answer> {
+  const signature = await owner.signTypedData(body.typedData as TypedDataDefinition);
+  return world.send("POST", body.submit.path, {
+    ...options,
+    body: { ...body.submit.body, signature },
+  });
+}
+
+describe("orders over HTTP", () => {
+  test("are listed by the application once its terms allow it, and ended", async () => {
+    const { ticket } = await final();
+    expect((await world.send("GET", "/api/v1/order-terms")).body).toEqual({
+      listing: "nobody",
+      fee: null,
+      assets: [],
+    });
+    expect(refusal(await prepare(sale(ticket))).code).toBe("order_not_allowed");
+    const reader = await world.newKey(["read", "transfer"]);
+    expect(refusal(await setTerms(terms, { key: reader })).code).toBe("scope_missing");
+    const much = { ...terms, fee: { ...fee, basisPoints: 2_501 } };
+    expect(refusal(await setTerms(much)).code).toBe("validation_failed");
+    expect((await setTerms(terms)).body).toEqual(terms);
+    const prepared = await prepare(sale(ticket));
+    expect(prepared.body).toMatchObject({
+      ownerAddress: owner.address.toLowerCase(),
+      typedData: {
+        primaryType: "Order",
+        message: {
+          give: { token: world.erc721.contractAddress, amount: "1" },
+          want: { token: world.erc20.contractAddress, id: "0", amount: "250" },
+          shares: [{ to: fee.to, amount: "5" }],
+          taker: zeroAddress,
+          vaultId: ticket,
+        },
+      },
+      submit: { path: "/api/v1/orders" },
+    });
+    const listed = await submitted(prepared);
+    expect(listed.status).toBe(201);
+    expect(listed.body).toMatchObject({ status: "open", userId, vaultId: ticket });
+    const path = String(listed.headers.location);
+    expect((await world.send("GET", path)).body).toEqual(listed.body);
+    expect(refusal(await world.send("GET", path, { key: world.otherKey })).code).toBe(
+      "order_not_found",
+    );
+    expect((await submitted(prepared)).body).toEqual(listed.body);
+    const other = await prepare(sale(ticket, "300"));
+    expect(refusal(await submitted(other)).code).toBe("order_exists");
+    const query = `assetId=${world.erc721.assetId}&wantAssetId=${world.erc20.assetId}`;
+    const byPrice = await world.send("GET", `/api/v1/orders?${query}&sort=price`);
+    expect(byPrice.body.data).toEqual([listed.body]);
+    const dear = await world.send("GET", `/api/v1/orders?${query}&minPrice=251`);
+    expect(dear.body.data).toEqual([]);
+    expect(refusal(await world.send("GET", "/api/v1/orders?sort=price")).code).toBe(
+      "validation_failed",
+    );
+    const cancelled = await world.send("DELETE", path);
+    expect(cancelled.body).toEqual({
+      ...listed.body,
+      status: "cancelled",
+      updatedAt: cancelled.body.updatedAt,
+    });
+    expect((await world.send("GET", "/api/v1/orders?status=open")).body.data).toEqual([]);
+    expect((await submitted(other)).body.status).toBe("open");
+  });
+
+  test("are a signed-in owner's own, where the terms let owners list", async () => {
+    const { ticket } = await final();
+    await setTerms(terms);
+    const session = await signedIn(world, owner);
+    const prepared = await prepare(sale(ticket), session, "/owner/v1");
+    const listed = await submitted(prepared, session);
+    expect(listed.body).toMatchObject({ status: "open", vaultId: ticket });
+    expect(JSON.stringify(listed.body)).not.toContain(userId);
+    const open = () => world.send("GET", "/owner/v1/orders?status=open", session);
+    expect((await open()).body.data).toContainEqual(listed.body);
+    const stranger = await signedIn(world, privateKeyToAccount(generatePrivateKey()));
+    const path = `/owner/v1/orders/${listed.body.orderId}`;
+    expect(refusal(await world.send("DELETE", path, stranger)).code).toBe("order_not_found");
+    expect(refusal(await prepare(sale(ticket), stranger, "/owner/v1")).code).toBe(
+      "vault_not_found",
+    );
+    expect((await world.send("DELETE", path, session)).body.status).toBe("cancelled");
+    expect((await open()).body.data).not.toContainEqual(listed.body);
+    await setTerms({ ...terms, listing: "application" });
+    expect(refusal(await prepare(sale(ticket), session, "/owner/v1")).code).toBe(
+      "order_not_allowed",
+    );
+  });
+});
