@@ -85,12 +85,8 @@ export type { VaultCaller } from "./vaults/signed-requests.ts";
 export type { TransactionFilter, VaultFilter } from "./vaults/transaction-range.ts";
 export type { Transactions, WithdrawalFilter } from "./vaults/transactions.ts";
 export type { KeyUsage, Usage, UsageOptions, UsagePeriod } from "./vaults/usage.ts";
-export {
-  type RestoreOptions,
-  restoreStore,
-  type VerifyOptions,
-  type VerifyReport,
-} from "./verify/verify.ts";
+export { type RestoreOptions, restoreStore } from "./verify/restore.ts";
+export type { VerifyOptions, VerifyReport } from "./verify/verify.ts";
 export {
   type Attempt,
   type DispatcherOptions,

@@ -1,4 +1,4 @@
-import { Worker } from "node:worker_threads";
+import { Worker, type WorkerOptions } from "node:worker_threads";
 import { MintmarkError } from "./errors.ts";
 
 /**
@@ -22,8 +22,12 @@ const WITHOUT_VALUE = new Set([
  * Starts a thread. Workers accept only some flags of Node; others, such as memory flags, are
  * dropped.
  */
-export function startThread(script: URL, name: string): Worker {
-  return new Worker(script, { name, execArgv: passedOn(process.execArgv) });
+export function startThread(
+  script: URL,
+  name: string,
+  options: Pick<WorkerOptions, "workerData" | "resourceLimits"> = {},
+): Worker {
+  return new Worker(script, { ...options, name, execArgv: passedOn(process.execArgv) });
 }
 
 function passedOn(flags: readonly string[]): string[] {

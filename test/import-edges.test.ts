@@ -195,7 +195,7 @@ describe("import edges", () => {
       /^(?!core\/verify\/)/.test(target),
     );
     expect(found.some(({ target }) => target === "core/store/layout.ts")).toBe(true);
-    const allowed = /^core\/(?:store|protocol)\/|^core\/(?:errors|model|ports)\.ts$|^node:/;
+    const allowed = /^core\/(?:store|protocol)\/|^core\/(?:errors|model|ports|thread)\.ts$|^node:/;
     expect(found.filter(({ target }) => !allowed.test(target))).toEqual([]);
   });
 

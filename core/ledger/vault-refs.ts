@@ -1,3 +1,4 @@
+import { MintmarkError } from "../errors.ts";
 import { MODES, type Mode } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { byMode, type OpenBatch } from "./open-batch.ts";
@@ -6,6 +7,11 @@ import { byMode, type OpenBatch } from "./open-batch.ts";
 export const FIRST_PENDING = 0xfff0_0000;
 /** Refs from here on to pending ones are the first vaults of makings, by their numbers. */
 const FIRST_MADE = 0xe000_0000;
+
+/** Mints are refused long before, so only a damaged record leads there. */
+function beyondEnd(): MintmarkError {
+  return new MintmarkError("store_corrupt", "A record names a vault beyond the last place.");
+}
 
 /**
  * A vault in the token index takes 4 bytes instead of an id: its position among all vaults of its
@@ -31,14 +37,14 @@ export class VaultRefs {
 
   refOf({ mode, firstOrdinal }: Pick<OpenBatch, "mode" | "firstOrdinal">, slot: number): number {
     const ref = 1 + 2 * (firstOrdinal + slot) + MODES.indexOf(mode);
-    if (ref >= FIRST_MADE) throw new Error("the index of tokens is at its end");
+    if (ref >= FIRST_MADE) throw beyondEnd();
     return ref;
   }
 
   /** The ref of the one vault that an entry makes. */
   refOfMade(making: number): number {
     const ref = FIRST_MADE + making;
-    if (ref >= FIRST_PENDING) throw new Error("the index of tokens is at its end");
+    if (ref >= FIRST_PENDING) throw beyondEnd();
     return ref;
   }
 

@@ -49,6 +49,13 @@ export function journalFrom(sequence: number): KeyRange {
   return { gte: keyOf.journal(sequence), lt: endOf(Buffer.from([PREFIX.journal])) };
 }
 
+/** The number of entries. */
+export async function journalLength(store: StoreReader): Promise<number> {
+  for await (const [key] of store.entries({ ...journalFrom(0), reverse: true, limit: 1 }))
+    return 1 + Number(key.readBigUInt64BE(1));
+  return 0;
+}
+
 /** The whole journal in order. Throws `store_corrupt` at a damaged entry or a gap. */
 export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGenerator<Journaled> {
   let sequence = 0;

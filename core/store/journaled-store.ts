@@ -1,10 +1,11 @@
 import { MintmarkError } from "../errors.ts";
 import { requireInteger } from "../protocol/bounds.ts";
-import { journalFrom } from "./journal.ts";
+import { journalFrom, journalLength } from "./journal.ts";
 import type { Journal, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { keyOf, PREFIX } from "./store-keys.ts";
 
 const ENTRIES_AT_ONCE = 1_024; // Entries copied at once
+const COPYING = 0.5; // The part of the time that the copy takes; its comparison takes the rest
 /**
  * Last entries of a journal that must equal the store's. Ids in them are random, so another store's
  * differ.
@@ -49,6 +50,8 @@ export interface CopyOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called from time to time with the number of entries in the journal. */
   readonly onProgress?: (entries: number) => void;
+  /** Called from time to time with the share of the work that is done, from 0 to 1. */
+  readonly onShare?: (share: number) => void;
 }
 
 /**
@@ -57,9 +60,10 @@ export interface CopyOptions {
 export async function bringUp(
   store: StoreReader,
   journal: Journal,
-  { signal, onProgress }: CopyOptions = {},
+  { signal, onProgress, onShare }: CopyOptions = {},
 ) {
   const before = await requireBeginning(store, journal);
+  const total = await journalLength(store);
   let length = before;
   let entries: Uint8Array[] = [];
   const append = async (): Promise<void> => {
@@ -68,6 +72,7 @@ export async function bringUp(
     length += entries.length;
     entries = [];
     onProgress?.(length);
+    onShare?.((COPYING * length) / total);
   };
   for await (const [, entry] of store.entries(journalFrom(before))) {
     if (entries.push(entry) >= ENTRIES_AT_ONCE) await append();
@@ -80,8 +85,9 @@ export async function bringUp(
 export async function requireCopy(
   store: StoreReader,
   journal: Journal,
-  { signal }: CopyOptions = {},
+  { signal, onShare }: CopyOptions = {},
 ): Promise<void> {
+  const length = await journal.length();
   const copies = journal.read(0)[Symbol.asyncIterator]();
   let number = 0;
   for await (const [, entry] of store.entries(journalFrom(0))) {
@@ -92,6 +98,7 @@ export async function requireCopy(
     if (!entry.equals(copy))
       throw new MintmarkError("store_corrupt", `Entry ${number} of the copy is damaged.`);
     number++;
+    if (number % ENTRIES_AT_ONCE === 0) onShare?.(COPYING + ((1 - COPYING) * number) / length);
   }
 }
 

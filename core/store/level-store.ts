@@ -2,7 +2,7 @@ import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
 import { MintmarkError } from "../errors.ts";
 import { Stack } from "../stack.ts";
-import { journalFrom } from "./journal.ts";
+import { journalFrom, journalLength } from "./journal.ts";
 import {
   entriesMissing,
   type FolderUse,
@@ -15,6 +15,11 @@ import type { Database, Journal, KeyRange, Store, StoreOperation, StoreReader } 
 import { HEAD_KEY, keyOf, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
+/**
+ * Most files that LevelDB keeps open. It maps each table, of 2 MB, into memory, so with its default
+ * of 1,000 whoever reads a whole store holds a store's worth of memory.
+ */
+export const MAX_OPEN_FILES = 74; // The least that it takes: 64 tables, and 10 files besides
 const OPEN_DATABASES = new WeakSet<Database>(); // Databases that an engine in this process has open
 
 /** A store in a folder holds these besides its database. */
@@ -61,7 +66,8 @@ export class LevelStore implements Store {
       }),
     );
     const lock = begun.use(await guarded(LevelLock.take(folder.path)));
-    const db = await opened(new Level<Buffer, Buffer>(folder.path, BINARY));
+    const options = { ...BINARY, maxOpenFiles: MAX_OPEN_FILES };
+    const db = await opened(new Level<Buffer, Buffer>(folder.path, options));
     const level = new LevelStore(db, { folder, lock }, sync);
     begun.defer(() => db.close());
     lock.requireHeld();
@@ -196,12 +202,6 @@ function openingFailure(cause: unknown): MintmarkError {
 
 function codeOf(error: unknown): unknown {
   return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
-}
-
-export async function journalLength(store: StoreReader): Promise<number> {
-  for await (const [key] of store.entries({ ...journalFrom(0), reverse: true, limit: 1 }))
-    return 1 + Number(key.readBigUInt64BE(1));
-  return 0;
 }
 
 /**

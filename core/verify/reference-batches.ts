@@ -39,6 +39,7 @@ interface Sealing extends Place, Roots {
   readonly vaults: readonly StoredVault[];
   readonly voids?: readonly VoidRun[];
   readonly given?: Given | null;
+  readonly isAdopted?: boolean; // From L1's history
 }
 
 interface Sealed {
@@ -47,8 +48,8 @@ interface Sealed {
   voids: readonly VoidedRun[]; // Ascending
   given: Given | null; // Stored data of a foreign batch that our encoder would not reproduce
   vaults: readonly StoredVault[]; // None once its records are final
-  readonly assets: Uint32Array;
   readonly applications: readonly number[]; // Applications that have vaults in it
+  readonly isAdopted: boolean; // From L1's history
 }
 
 /** The vaults of a batch by slot; null for a void slot. */
@@ -118,8 +119,15 @@ export class ReferenceBatches extends Part<{
     return this.#at(place)?.vaults[place.slot];
   }
 
-  assetOf(place: BatchVaultPlace): number {
-    return this.#at(place)?.assets[place.slot] ?? 0;
+  /** All sealed batches. */
+  sealed(): BatchRecord[] {
+    return this.#records();
+  }
+
+  /** When the journal got a vault of the store. */
+  addedAt(place: BatchVaultPlace, vault: StoredVault): number {
+    const batch = this.#at(place);
+    return batch?.isAdopted === true ? (batch.record.sealedAt ?? 0) : vault.createdAt;
   }
 
   isVoid(place: VaultPlace): boolean {
@@ -141,6 +149,7 @@ export class ReferenceBatches extends Part<{
     groups,
     voids = [],
     given = null,
+    isAdopted = false,
     ...entry
   }: Sealing): Promise<boolean> {
     const { out } = this;
@@ -160,7 +169,6 @@ export class ReferenceBatches extends Part<{
     const applications = [...new Set(vaults.map(({ applicationIndex }) => applicationIndex))].sort(
       (a, b) => a - b,
     );
-    const assets = Uint32Array.from(vaults, ({ assetIndex }) => assetIndex);
     const since = voids.map((run) => ({ ...run, voidedAt: out.time, leftOut: false }));
     const batch: Sealed = {
       record,
@@ -168,8 +176,8 @@ export class ReferenceBatches extends Part<{
       voids: since,
       given,
       vaults,
-      assets,
       applications,
+      isAdopted,
     };
     const derived =
       groups === null ? await this.#derive(batch) : deriveTransfers(batchNumber, groups);

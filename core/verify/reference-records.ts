@@ -61,6 +61,10 @@ export class Output {
     return this.#events[applicationIndex] ?? 0;
   }
 
+  get count(): number {
+    return this.#counts.values().reduce((sum, count) => sum + count, 0);
+  }
+
   countOf(prefix: number): number {
     return this.#counts.get(prefix) ?? 0;
   }

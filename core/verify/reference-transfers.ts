@@ -45,7 +45,7 @@ export class ReferenceTransfers extends Part<{
       for (const transfer of entry.transfers) {
         const { vaultId, receiverIndex, to } = transfer;
         const place = unpackVaultId(vaultId);
-        const vault = this.#output(place) ?? (await this.vaultAt(place));
+        const vault = await this.heldAt(place);
         if (vault !== undefined && this.#output(place) === undefined)
           this.#minted.set(vaultId, vault);
         if (
@@ -133,6 +133,11 @@ export class ReferenceTransfers extends Part<{
   async vaultAt(place: VaultPlace): Promise<StoredVault | undefined> {
     const kept = place.mode === "made" ? undefined : this.parts.batches.keptVault(place);
     return kept ?? (await this.parts.vaultAt(place));
+  }
+
+  /** A vault of a sealed batch: minted, or made by a transfer. */
+  async heldAt(place: VaultPlace): Promise<StoredVault | undefined> {
+    return this.#output(place) ?? (await this.vaultAt(place));
   }
 
   /** Puts lists into a batch. Returns its vaults. */

@@ -1,8 +1,7 @@
 import { MODES, type Mode, type Standard } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
-import { MAX_UINT64 } from "../protocol/bounds.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import type { BatchVaultPlace, VaultPlace } from "../protocol/vault.ts";
 import { emptyOf } from "../store/layout.ts";
 import { type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { type BatchRecord, batchRecord, itemSlotsRecord } from "../store/records.ts";
@@ -12,6 +11,7 @@ import { encodeBatchTokens } from "../store/token-index.ts";
 import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { type Expected, type Output, Part } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
+import { TokenTable } from "./token-table.ts";
 
 export type Place = Pick<BatchRecord, "mode" | "batchNumber">;
 
@@ -47,20 +47,30 @@ interface Binding {
   readonly firsts: Readonly<Partial<Record<Mode, number>>>;
 }
 
+/** An ERC-721 token whose vault became void, or was replaced. */
+export interface RemovedToken {
+  readonly hash: number;
+  readonly token: string; // Its {@link tokenName}
+  readonly removedAt: number;
+}
+
 /**
- * The tokens of the journal: the ERC-721 ones by hash, because their ids would take far more
- * memory.
+ * The tokens of the journal. Those of vaults that a later entry can take away are in memory, by
+ * hash. All others stay, and the records of their batches hold the hashes: the end compares these.
  */
 export class ReferenceTokens extends Part<{
   readonly tenants: ReferenceTenants;
   readonly seed: Uint8Array;
+  /** Whether a later entry makes slots of the batch void, or replaces it. */
+  readonly changesLater: (place: Place) => boolean;
 }> {
   readonly #hasher = new TokenHasher(this.parts.seed);
   readonly #table = new TokenTable();
   /** Number of ERC-721 tokens. */
   size = 0;
   /** Tokens whose hash equals an earlier token's, by {@link tokenName}. */
-  readonly #suspects: { readonly earlier: VaultPlace; readonly token: string }[] = [];
+  readonly #suspects: { readonly earlier: BatchVaultPlace; readonly token: string }[] = [];
+  readonly removed: RemovedToken[] = [];
   readonly #bindings = new Map<string, Binding>(); // Bindings that a later adoption can change
 
   /** The token id of a blob; null for none. */
@@ -93,7 +103,11 @@ export class ReferenceTokens extends Part<{
   }
 
   /** Adds minted units to the supply, and an ERC-721 token to the tokens; or removes both. */
-  count(place: VaultPlace, vault: Content & { readonly amount: bigint }, sign: 1n | -1n): void {
+  count(
+    place: BatchVaultPlace,
+    vault: Content & { readonly amount: bigint },
+    sign: 1n | -1n,
+  ): void {
     const { assetIndex, amount } = vault;
     this.parts.tenants.countSupply(assetIndex, sign * amount);
     const tokenId = this.#idOf("erc721", vault);
@@ -155,20 +169,21 @@ export class ReferenceTokens extends Part<{
       this.out.put(key, itemSlotsRecord, held, `the vaults of a token in ${mode}-${batchNumber}`);
   }
 
-  add(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
-    const token = tokenName(assetIndex, tokenId);
-    for (const earlier of this.#table.add(
-      this.#hasher.ofId(assetIndex, tokenId),
-      packVaultId(place) + 1n,
-    ))
-      this.#suspects.push({ earlier: unpackVaultId(earlier - 1n), token });
+  add(place: BatchVaultPlace, assetIndex: number, tokenId: bigint): void {
+    const hash = this.#hasher.ofId(assetIndex, tokenId);
+    for (const earlier of this.#table.find(hash))
+      this.#suspects.push({ earlier, token: tokenName(assetIndex, tokenId) });
+    if (this.parts.changesLater(place)) this.#table.add(hash, place);
     this.size++;
   }
 
   /** A vault became void, so its token is free. */
-  remove(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
+  remove(place: BatchVaultPlace, assetIndex: number, tokenId: bigint): void {
+    const hash = this.#hasher.ofId(assetIndex, tokenId);
     this.size--;
-    this.#table.remove(this.#hasher.ofId(assetIndex, tokenId), packVaultId(place) + 1n);
+    this.#table.remove(hash, place);
+    const token = tokenName(assetIndex, tokenId);
+    this.removed.push({ hash, token, removedAt: this.out.time });
   }
 
   /** The suspects since the last call. */
@@ -181,57 +196,6 @@ export class ReferenceTokens extends Part<{
     return this.parts.tenants.asset(vault.assetIndex)?.standard === standard
       ? this.idOf(vault)
       : null;
-  }
-}
-
-const FREE = 0n;
-const REMOVED = MAX_UINT64; // No vault has such a high id
-const MAX_LOAD = 0.8;
-const GROWTH = 1.5;
-
-/**
- * Vault ids plus one by 32-bit hash, 15 to 23 bytes a token. The search for a hash starts at its
- * share of the table.
- */
-class TokenTable {
-  #hashes = new Uint32Array(1024);
-  #ids = new BigUint64Array(1024);
-  #used = 0;
-
-  /** Adds an id; returns the earlier ones with the same hash. */
-  add(hash: number, id: bigint): bigint[] {
-    if (this.#used + 1 > this.#ids.length * MAX_LOAD) this.#grow();
-    const known: bigint[] = [];
-    let at = this.#home(hash);
-    for (; this.#ids[at] !== FREE; at = this.#next(at))
-      if (this.#hashes[at] === hash && this.#ids[at] !== REMOVED) known.push(this.#ids[at]!);
-    this.#hashes[at] = hash;
-    this.#ids[at] = id;
-    this.#used++;
-    return known;
-  }
-
-  remove(hash: number, id: bigint): void {
-    for (let at = this.#home(hash); this.#ids[at] !== FREE; at = this.#next(at))
-      if (this.#ids[at] === id) this.#ids[at] = REMOVED;
-  }
-
-  #home(hash: number): number {
-    return Math.floor((hash / 2 ** 32) * this.#ids.length);
-  }
-
-  #next(at: number): number {
-    return at + 1 === this.#ids.length ? 0 : at + 1;
-  }
-
-  #grow(): void {
-    const [hashes, ids] = [this.#hashes, this.#ids];
-    const capacity = Math.ceil(ids.length * GROWTH);
-    this.#hashes = new Uint32Array(capacity);
-    this.#ids = new BigUint64Array(capacity);
-    this.#used = 0;
-    for (const [i, id] of ids.entries())
-      if (id !== FREE && id !== REMOVED) this.add(hashes[i]!, id);
   }
 }
 
@@ -298,6 +262,15 @@ export class ReferenceVaults extends Part<{
     }
     this.parts.tokens.count(mint, mint, 1n);
     this.parts.tokens.bind(mint, mint, isBindingKept);
+  }
+
+  /** The batches of mints that are not sealed. */
+  unsealed(): (Place & { readonly vaults: readonly StoredVault[] })[] {
+    return MODES.flatMap((mode) =>
+      [...this.#growing[mode]].flatMap(([batchNumber, { vaults, transfers }]) =>
+        transfers ? [] : [{ mode, batchNumber, vaults }],
+      ),
+    );
   }
 
   /** Adds a batch of transfers, which takes no mints. */

@@ -1,13 +1,15 @@
 import type { StateRoots } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import { type BatchVaultPlace, packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Journaled } from "../store/journal.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
 import type { AdoptedList, DivergenceRecord, LostRun } from "../store/records.ts";
 import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../store/records.ts";
 import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../store/store-keys.ts";
+import { decodeBatchTokens } from "../store/token-index.ts";
 import { decodeChunk, type StoredVault } from "../store/vault-columns.ts";
+import { equalHashes, type TokenBatch } from "./equal-hashes.ts";
 import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import { ReferenceDeposits } from "./reference-deposits.ts";
 import type { Commit } from "./reference-derive.ts";
@@ -62,6 +64,8 @@ interface Sources {
   readonly foreseen: Foreseen; // Read from this journal beforehand
   readonly commit: Commit; // The commitment to a blob
   readonly vaultAt: VaultAt; // A vault among the records that are final
+  /** The record of a sealed batch's tokens. */
+  readonly tokensAt: (place: Place) => Promise<Buffer>;
 }
 
 /** The parts, each after those that it asks. */
@@ -73,9 +77,19 @@ function partsOf(
   const voidings = new Map(foreseen.voidings);
   const tenants = new ReferenceTenants({ out });
   const portals = new ReferencePortals({ out });
-  const tokens = new ReferenceTokens({ out, tenants, seed });
+  const hasChanges = voidings.size > 0 || adoptions.length > 0;
+  const changesLater = (place: Place) =>
+    hasChanges && ((voidings.get(batchName(place)) ?? 0) > 0 || batches.isReplaced(place));
+  const tokens = new ReferenceTokens({ out, tenants, seed, changesLater });
   const vaults = new ReferenceVaults({ out, tenants, tokens });
-  const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
+  const batches: ReferenceBatches = new ReferenceBatches({
+    out,
+    tenants,
+    tokens,
+    voidings,
+    adoptions,
+    commit,
+  });
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
   const lineOf = (vaultId: bigint) => transfers.lineOf(vaultId);
   const withdrawals = new ReferenceWithdrawals({ out, tenants, whenWithdrawn, lineOf });
@@ -107,6 +121,7 @@ export class Reference {
   readonly #adoptions: (readonly Place[])[]; // Adoptions still to come
   #divergence: DivergenceRecord | null = null;
   #keysForgotten = 0;
+  readonly #twice = new Set<string>(); // Tokens that are reported
 
   constructor(report: Report, sources: Sources) {
     this.#out = new Output(report);
@@ -160,6 +175,11 @@ export class Reference {
     return out.take();
   }
 
+  /** The number of all records so far. */
+  get records(): number {
+    return this.entries + this.#out.count;
+  }
+
   /** The number of records under a prefix; null where the reference cannot tell. */
   countOf(prefix: number): number | null {
     if (COMPARED_WHOLE.has(prefix) || UNCOUNTED.has(prefix)) return null;
@@ -171,6 +191,7 @@ export class Reference {
   /** The records that could change until now. A record that comes twice has the later value. */
   async finish(): Promise<Expected[]> {
     await this.#compareSuspects();
+    await this.#compareTokens();
     const counts = { userCount: this.#parts.tenants.userCount, keysForgotten: this.#keysForgotten };
     const head = { journalLength: this.entries, time: this.#out.time, ...counts };
     this.#out.put(HEAD_KEY, headRecord, head, "the head");
@@ -183,11 +204,59 @@ export class Reference {
   /** Whether two ERC-721 tokens of one hash are the same, by the earlier one's vault. */
   async #compareSuspects(): Promise<void> {
     for (const { earlier, token } of this.#parts.tokens.suspects()) {
-      const vault = this.#parts.vaults.at(earlier) ?? (await this.#sources.vaultAt(earlier));
-      const tokenId = vault === undefined ? null : this.#parts.tokens.idOf(vault);
-      if (vault !== undefined && tokenId !== null && tokenName(vault.assetIndex, tokenId) === token)
-        this.#out.report(`token ${token} was minted twice`);
+      const { name } = await this.#tokenAt(earlier);
+      if (name === token) this.#reportTwice(token);
     }
+  }
+
+  /** Finds tokens of two vaults among those that no entry takes away. */
+  async #compareTokens(): Promise<void> {
+    const { tokens } = this.#parts;
+    const removed = Map.groupBy(tokens.removed, ({ hash }) => hash);
+    const hashes = new Set(removed.keys());
+    for await (const { hash, places } of equalHashes(this.#tokenBatches(), tokens.size, hashes)) {
+      const found = await Promise.all(places.map((place) => this.#tokenAt(place)));
+      for (const [i, { name, addedAt }] of found.entries()) {
+        if (name === null) continue;
+        const isTwice = found.findIndex((other) => other.name === name) < i;
+        // In one millisecond, the token can have been freed first.
+        const isRemoved = removed
+          .get(hash)
+          ?.some(({ token, removedAt }) => token === name && addedAt < removedAt);
+        if (isTwice || isRemoved === true) this.#reportTwice(name);
+      }
+    }
+  }
+
+  #tokenBatches(): TokenBatch[] {
+    const { batches, tokens, vaults } = this.#parts;
+    const sealed = batches.sealed().map(({ mode, batchNumber, vaultCount }) => {
+      const place = { mode, batchNumber };
+      const read = async () =>
+        decodeBatchTokens(await this.#sources.tokensAt(place), batchName(place));
+      return { ...place, vaultCount, tokens: read };
+    });
+    const unsealed = vaults.unsealed().map(({ vaults: held, ...place }) => {
+      const read = async () => decodeBatchTokens(tokens.recordOf(held), batchName(place));
+      return { ...place, vaultCount: held.length, tokens: read };
+    });
+    return [...sealed, ...unsealed];
+  }
+
+  /** The ERC-721 token of a vault, null without one, and when the journal got it. */
+  async #tokenAt(place: BatchVaultPlace) {
+    const { batches, tokens, vaults } = this.#parts;
+    const vault = vaults.at(place) ?? (await this.#sources.vaultAt(place));
+    const tokenId = vault === undefined ? null : tokens.idOf(vault);
+    if (vault === undefined || tokenId === null) return { name: null, addedAt: 0 };
+    return { name: tokenName(vault.assetIndex, tokenId), addedAt: batches.addedAt(place, vault) };
+  }
+
+  /** Reports a token once, however often it was minted. */
+  #reportTwice(token: string): void {
+    if (this.#twice.has(token)) return;
+    this.#twice.add(token);
+    this.#out.report(`token ${token} was minted twice`);
   }
 
   /** The entries that concern several parts. */
@@ -251,18 +320,16 @@ export class Reference {
           this.#parts.batches.revert(entry.blockNumber);
         this.#parts.withdrawals.revert(entry);
       },
-      withdrawalRequested: (entry) => {
+      withdrawalRequested: async (entry) => {
         const { applicationIndex, sequence, vaultId, withdrawalId } = entry;
         const place = unpackVaultId(vaultId);
-        const { batches, deposits } = this.#parts;
-        const isMade = place.mode === "made";
-        const assetIndex = isMade ? (deposits.at(place)?.assetIndex ?? 0) : batches.assetOf(place);
+        const assetIndex = (await this.#parts.transfers.heldAt(place))?.assetIndex ?? 0;
         const request = { applicationIndex, sequence, count: 1 };
         this.#parts.tenants.advance(
           `withdrawal ${withdrawalId}`,
           request,
           [assetIndex],
-          isMade ? [] : [place.mode],
+          place.mode === "made" ? [] : [place.mode],
         );
         this.#parts.withdrawals.request(entry, assetIndex);
       },
@@ -378,7 +445,8 @@ export class Reference {
   async #adoptBatch(batch: AdoptedBatch, groups: readonly AdoptedList[] | null): Promise<void> {
     const vaults = vaultsOf(batch);
     const mintCount = groups === null ? vaults.length : 0;
-    if (!(await this.#parts.batches.seal({ ...batch, vaults, mintCount, groups })))
+    const sealing = { ...batch, vaults, mintCount, groups, isAdopted: true };
+    if (!(await this.#parts.batches.seal(sealing)))
       this.#out.report(`${batchName(batch)} was adopted with a wrong root`);
     if (groups === null) {
       const held = withoutVoids(vaults, batch.voids);

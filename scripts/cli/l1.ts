@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { Level } from "level";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/index.ts";
 import { LevelLock } from "../../core/store/level-lock.ts";
+import { MAX_OPEN_FILES } from "../../core/store/level-store.ts";
 import type {
   SignerSettings,
   SourceSettings,
@@ -38,6 +39,7 @@ export async function openLevel(
   const store = new Level<Uint8Array, Uint8Array>(folder, {
     keyEncoding: "view",
     valueEncoding: "view",
+    maxOpenFiles: MAX_OPEN_FILES,
   });
   try {
     await store.open();

@@ -3,6 +3,7 @@ import { Archive, rebuild } from "../../core/archive/index.ts";
 import { exportExitKit, proveFromL1 } from "../../core/exit/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
 import { proofOnMirror } from "../../core/mirror/index.ts";
+import { withTimeLeft } from "../../server/process/operator/time-left.ts";
 import {
   exitKitSettings,
   rebuildSettings,
@@ -23,6 +24,8 @@ export const rebuildCommand = command({
   async work({ args: [folder], progress, signal }, settings) {
     const store = folder ?? rebuildSettings.shape.MINTMARK_STORE.parse(settings.MINTMARK_STORE);
     const l1 = await readL1(chainOf(settings));
+    const timed = withTimeLeft(progress);
+    let first: bigint | null = null;
     return withArchive(store, l1, (archive) =>
       rebuild({
         archive,
@@ -30,8 +33,11 @@ export const rebuildCommand = command({
         fromBlock: settings.MINTMARK_FROM_BLOCK,
         ...sourcesOf(settings),
         signal,
-        onProgress: ({ block, toBlock, batches }) =>
-          progress(`block ${block} of ${toBlock}, ${batches} batches`),
+        onProgress({ block, toBlock, batches }) {
+          first ??= block;
+          const share = toBlock === first ? 1 : Number(block - first) / Number(toBlock - first);
+          timed(`block ${block} of ${toBlock}, ${batches} batches`, share);
+        },
         onFault: ({ name }, batchId, error) =>
           void process.stderr.write(`${name} did not give ${batchId}: ${messageOf(error)}\n`),
       }),

@@ -1,5 +1,6 @@
 import { LevelJournal, restoreStore } from "../../core/index.ts";
 import { holdsStore } from "../../core/store/level-folder.ts";
+import { entriesShown } from "../../server/process/operator/time-left.ts";
 import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { beginCluster, openStore, restoreFromCluster, storeOf } from "../cli/engine.ts";
@@ -33,11 +34,15 @@ export const restore = command({
   options: STORE,
   async work({ options, args: [folder], signal, progress }) {
     const store = storeOf(textOf(options.store));
-    const onProgress = (entries: number) => progress(`${entries} journal entries`);
-    if (folder === undefined)
-      return { store, entries: await restoreFromCluster(store, signal, onProgress) };
+    if (folder === undefined) {
+      const onEntries = (entries: number) => progress(`${entries} journal entries`);
+      return { store, entries: await restoreFromCluster(store, signal, onEntries) };
+    }
     if (!(await holdsStore(folder))) throw new UsageError(`there is no backup in ${folder}`);
     await using journal = await LevelJournal.open(folder);
-    return { store, entries: await restoreStore(journal, store, { signal, onProgress }) };
+    return {
+      store,
+      entries: await restoreStore(journal, store, { signal, ...entriesShown(progress) }),
+    };
   },
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Keystore } from "ox";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { Address } from "../../core/index.ts";
-import { accountOf } from "../../server/process/account.ts";
+import { accountOf, scryptKey } from "../../server/process/account.ts";
 import { textIn, writeWhole } from "../files.ts";
 import type { Answers } from "./terms.ts";
 
@@ -71,11 +71,22 @@ async function passwordIn(folder: string): Promise<string> {
   return password;
 }
 
+/**
+ * 64 MiB and a fifth of a second for each key, because a process opens several at its start. The
+ * password is random, so a higher cost would protect nothing more.
+ */
+const COST = { n: 65_536, r: 8, p: 1 };
+
 async function makeKey(path: string, password: string): Promise<Address> {
   const key = generatePrivateKey();
   const address = privateKeyToAddress(key).toLowerCase() as Address;
-  const [derived, options] = await Keystore.scryptAsync({ password });
-  const keystore = await Keystore.encrypt(key, derived, options);
+  const salt = randomBytes(32);
+  const derived = await scryptKey(password, salt, COST);
+  const keystore = Keystore.encrypt(key, `0x${derived}`, {
+    iv: randomBytes(16),
+    kdf: "scrypt",
+    kdfparams: { ...COST, dklen: 32, salt: salt.toString("hex") },
+  });
   await writeWhole(path, `${JSON.stringify({ ...keystore, address: address.slice(2) })}\n`, 0o600);
   return address;
 }

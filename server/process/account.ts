@@ -1,4 +1,7 @@
+import { pbkdf2, type ScryptOptions, scrypt } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { scryptAsync } from "@noble/hashes/scrypt";
 import { Keystore } from "ox";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
@@ -94,16 +97,47 @@ export async function keyIn(path: string, passwordFile = "-"): Promise<Hex> {
       `${path} is no keystore of version 3 (Web3 Secret Storage): ${place} is wrong.`,
     );
   }
-  const keystore = parsed.data as unknown as Keystore.Keystore;
+  const keystore = parsed.data;
   const password = await passwordOf(passwordFile, path);
   try {
-    const derived = await Keystore.toKeyAsync(keystore, { password });
-    return Keystore.decrypt(keystore, derived) as Hex;
+    const derived = await derivedKey(keystore.crypto, password);
+    return Keystore.decrypt(keystore as unknown as Keystore.Keystore, `0x${derived}`) as Hex;
   } catch {
     throw new KeystoreError(
       `The password does not open the keystore ${path}. Give the password it was made with.`,
     );
   }
+}
+
+const scrypted = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+const pbkdf2ed = promisify(pbkdf2);
+
+/** A keystore's own key, in hex. Node derives it on a thread, ten times as fast as JavaScript. */
+async function derivedKey(
+  crypto: z.output<typeof file>["crypto"],
+  password: string,
+): Promise<string> {
+  const salt = Buffer.from(crypto.kdfparams.salt, "hex");
+  if (crypto.kdf === "pbkdf2")
+    return (await pbkdf2ed(password, salt, crypto.kdfparams.c, 32, "sha256")).toString("hex");
+  return scryptKey(password, salt, crypto.kdfparams);
+}
+
+/** The cost of scrypt, as a keystore has it; geth writes n = 2^18, r = 8 and p = 1. */
+export type ScryptCost = Readonly<Record<"n" | "r" | "p", number>>;
+
+/** 32 bytes by scrypt (RFC 7914), in hex. */
+export async function scryptKey(
+  password: string,
+  salt: Buffer,
+  { n: N, r, p }: ScryptCost,
+): Promise<string> {
+  // OpenSSL refuses an n that RFC 7914 does not allow for its r. Some keystores have one.
+  if (Math.log2(N) >= 16 * r)
+    return Buffer.from(await scryptAsync(password, salt, { N, r, p, dkLen: 32 })).toString("hex");
+  // By itself Node takes no more than 32 MiB. scrypt needs 128 bytes times r for each n and p.
+  const maxmem = 256 * r * (N + p);
+  return (await scrypted(password, salt, 32, { N, r, p, maxmem })).toString("hex");
 }
 
 /** Standard input is read once; its password opens every keystore of the process. */

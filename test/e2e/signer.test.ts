@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createPrivateKey } from "node:crypto";
+import { createPrivateKey, scryptSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { secp256k1 } from "@noble/curves/secp256k1";
+import { Keystore } from "ox";
 import type { Hex, TransactionSerializable } from "viem";
 import { createTestClient, hexToBytes, http, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
@@ -83,6 +84,22 @@ async function written(name: string, content: unknown): Promise<string> {
 }
 
 describe("a keystore", () => {
+  test("as geth writes it opens too", async () => {
+    const cost = { N: 262_144, r: 8, p: 1, maxmem: 2 ** 29 };
+    const salt = Buffer.alloc(32, 5);
+    const derived = scryptSync(PASSWORD, salt, 32, cost).toString("hex");
+    const kdfparams = { dklen: 32, n: cost.N, r: cost.r, p: cost.p, salt: salt.toString("hex") };
+    const content = Keystore.encrypt(SECRET, `0x${derived}`, {
+      iv: Buffer.alloc(16, 6),
+      kdf: "scrypt",
+      kdfparams,
+    });
+    const keystore = await written("geth.json", content);
+    const passwordFile = await written("password", `${PASSWORD}\n`);
+    const account = await accountOf({ keystore, passwordFile });
+    expect(account?.address).toBe(privateKeyToAccount(SECRET).address);
+  });
+
   test.each([
     ["pbkdf2", PBKDF2],
     ["scrypt", SCRYPT],

@@ -9,14 +9,12 @@ export async function configurationPage(): Promise<string> {
     "",
     "`npm run server` reads each setting from its option, then from the environment, then from the JSON file that",
     "`MINTMARK_CONFIG` names. There `MINTMARK_FROM_BLOCK` is `fromBlock`, and lists are arrays. Secrets (†) never stand",
-    "in the file.",
+    "in the file. Defaults are in brackets.",
     "",
     "At start the server names everything that is missing, wrong or unknown at once, and serves nothing until you fix it.",
     "If only L1 can show a fault, such as a wrong chain, it serves reads until L1 answers.",
     "",
-    "| Variable | Default | Meaning |",
-    "| --- | --- | --- |",
-    ...settingRows(),
+    ...settingItems(),
     "",
     "A store belongs to one environment, chain and contract.",
     "",
@@ -26,27 +24,25 @@ export async function configurationPage(): Promise<string> {
     "`process_…` and `nodejs_…`. Names in `_total` are counters, `mintmark_http_request_seconds` is a histogram, all others",
     "are gauges.",
     "",
-    "| Name, labels | Meaning |",
-    "| --- | --- |",
-    ...(await metricRows()),
+    ...(await metricItems()),
   ].join("\n")}\n`;
 }
 
-function settingRows(): string[] {
+function settingItems(): string[] {
   return Object.entries(SETTINGS).map(([name, schema]) => {
     const variable = `\`${name}\`${isSecret(name) ? "†" : ""}`;
-    return `| ${variable} | ${defaultOf(schema)} | ${schema.description ?? ""} |`;
+    return `- ${variable}${defaultOf(schema)}: ${schema.description ?? ""}`;
   });
 }
 
 function defaultOf(schema: (typeof SETTINGS)[keyof typeof SETTINGS]): string {
   const without = schema.safeParse(undefined);
-  if (!without.success) return "required";
-  if (without.data === undefined) return "";
-  return Array.isArray(without.data) ? "none" : `\`${String(without.data)}\``;
+  if (!without.success) return " (required)";
+  if (without.data === undefined || Array.isArray(without.data)) return "";
+  return ` (\`${String(without.data)}\`)`;
 }
 
-async function metricRows(): Promise<string[]> {
+async function metricItems(): Promise<string[]> {
   await using world = await createWorld();
   const chain = { blockNumber: async () => 0n, operatorBalance: async () => 0n };
   const metrics = new Metrics({
@@ -58,7 +54,7 @@ async function metricRows(): Promise<string[]> {
   metrics.close();
   return all
     .filter(({ name }) => name.startsWith("mintmark_"))
-    .map(({ name, help }) => `| \`${name}${labelsOf(metrics, name)}\` | ${help} |`);
+    .map(({ name, help }) => `- \`${name}${labelsOf(metrics, name)}\`: ${help}`);
 }
 
 function labelsOf({ registry }: Metrics, name: string): string {

@@ -19,7 +19,7 @@ function stepsOf(heading: string): string[] {
   const [, section = ""] = readFileSync(`${ROOT}docs/architecture.md`, "utf8").split(
     `\n## ${heading}\n`,
   );
-  const rows = section.split("\n## ")[0]?.matchAll(/^\| `(\w+)` \|.*\| `([^`]+)` \|$/gm) ?? [];
+  const rows = section.split("\n## ")[0]?.matchAll(/^\d+\. `(\w+)` .*\(`([^`]+)`\)$/gm) ?? [];
   return [...rows].map(([, name, file]) => `${file} ${name}`);
 }
 

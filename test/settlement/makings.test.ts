@@ -6,7 +6,7 @@ import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { readArtifact } from "../../core/l1/artifact.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
-import { restoreStore } from "../../core/verify/verify.ts";
+import { restoreStore } from "../../core/verify/restore.ts";
 import { exitKitText } from "../../scripts/commands/exit.ts";
 import { chainOf, openArchive } from "../archive/fixture.ts";
 import { openTest } from "../core/engine/fixture.ts";

@@ -8,6 +8,7 @@ import { batch, batchesOf, batchOf, batchView } from "../../routes/batches.ts";
 import { whole } from "../settings/fields.ts";
 import { operation } from "./operation.ts";
 import { APPLICATION, ofApplication } from "./tenants.ts";
+import { entriesShown } from "./time-left.ts";
 
 export const ASSET_ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 
@@ -188,10 +189,9 @@ export const LEDGER_OPERATIONS = {
     args: ["folder"],
     async run(engine, input, { signal, progress }) {
       await using journal = await LevelJournal.open(input.folder);
-      const onProgress = (entries: number) => progress(`${entries} journal entries`);
       return {
         folder: input.folder,
-        ...(await engine.operator.backup(journal, { signal, onProgress })),
+        ...(await engine.operator.backup(journal, { signal, ...entriesShown(progress) })),
       };
     },
   }),
@@ -204,8 +204,10 @@ export const LEDGER_OPERATIONS = {
       return "the store differs from its journal: restore it from a copy, or rebuild it";
     },
     async run(engine, _, { signal, progress }) {
-      const onProgress = (entries: number) => progress(`${entries} journal entries`);
-      const { state, ...report } = await engine.operator.verify({ signal, onProgress });
+      const { state, ...report } = await engine.operator.verify({
+        signal,
+        ...entriesShown(progress),
+      });
       const { countValidium, countRollup, ...roots } = state;
       return {
         ...report,

@@ -150,6 +150,7 @@ describe("the events of an application", () => {
         foreseen,
         commit: () => Promise.reject(),
         vaultAt: async () => undefined,
+        tokensAt: () => Promise.reject(),
       });
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {

@@ -104,7 +104,8 @@ describe("the tokens of verify", () => {
   it("suspect exactly the tokens added and not removed, over many growths", () => {
     const out = new Output(() => {});
     const seed = new Uint8Array(8).fill(7);
-    const tokens = new ReferenceTokens({ out, tenants: new ReferenceTenants({ out }), seed });
+    const tenants = new ReferenceTenants({ out });
+    const tokens = new ReferenceTokens({ out, tenants, seed, changesLater: () => true });
     const placeOf = (id: number) => ({
       mode: id % 2 === 0 ? ("validium" as const) : ("zk-rollup" as const),
       batchNumber: 2 ** 32 - 1 - (id % 3),

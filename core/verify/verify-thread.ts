@@ -1,0 +1,77 @@
+import type { Settlement } from "../ports.ts";
+import type { Store } from "../store/ports.ts";
+import { startThread } from "../thread.ts";
+import type { Commit } from "./reference-derive.ts";
+import {
+  type Answered,
+  type Asked,
+  errorOf,
+  type Failure,
+  failureOf,
+  StoreAnswers,
+} from "./remote-reader.ts";
+import type { VerifyOptions, VerifyReport } from "./verify.ts";
+
+export type Progressed = { readonly entries: number } | { readonly share: number };
+
+export type Ended =
+  | { readonly report: VerifyReport; readonly failure: null }
+  | { readonly report: null; readonly failure: Failure };
+
+/** Beside the source file, or beside its compiled form. */
+const WORKER = new URL(
+  `./verify-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`,
+  import.meta.url,
+);
+/** The thread makes and drops objects all the time, so a larger young generation only grows. */
+const YOUNG_MB = 12;
+
+/**
+ * `verifyStore` on a thread of its own, so that the event loop goes on. The store is read here: a
+ * few records at a time, on one snapshot.
+ */
+export function verifyOnThread(
+  opened: Store,
+  settlement: Settlement,
+  { signal, onProgress, onShare }: VerifyOptions,
+  commit: Commit,
+): Promise<VerifyReport> {
+  signal?.throwIfAborted();
+  return opened.atSnapshot(async (store) => {
+    const answers = new StoreAnswers(store, commit);
+    const ended = Promise.withResolvers<VerifyReport>();
+    const worker = startThread(WORKER, "mintmark-verify", {
+      workerData: settlement,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
+    const stop = () => ended.reject(signal?.reason);
+    signal?.addEventListener("abort", stop);
+    let answering = Promise.resolve();
+    const answer = async ({ id, question }: Asked) => {
+      const answered = await answers.answer(question).then(
+        (found): Answered => ({ id, answer: found, failure: null }),
+        (error: unknown): Answered => ({ id, answer: null, failure: failureOf(error) }),
+      );
+      const moved = answered.answer instanceof Uint8Array ? [answered.answer.buffer] : [];
+      worker.postMessage(answered, moved);
+    };
+    worker.on("error", ended.reject);
+    worker.on("exit", () => ended.reject(new Error("The thread of verify has ended.")));
+    worker.on("message", (message: Asked | Progressed | Ended) => {
+      if ("question" in message)
+        answering = Promise.all([answering, answer(message)]).then(() => {});
+      else if ("entries" in message) onProgress?.(message.entries);
+      else if ("share" in message) onShare?.(message.share);
+      else if (message.failure !== null) ended.reject(errorOf(message.failure));
+      else ended.resolve(message.report);
+    });
+    try {
+      return await ended.promise;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      await worker.terminate();
+      await answering.catch(() => {});
+      await answers.close();
+    }
+  });
+}
