@@ -168,7 +168,7 @@ describe("import edges", () => {
     (folder) => {
       const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
       const table = page.split(`\n## The rooms of \`${folder}/\``)[1]?.split("\n## ")[0] ?? "";
-      const order = [...table.matchAll(/^\| `(\w+)\/` /gm)].map(([, room = ""]) => room);
+      const order = [...table.matchAll(/^- `(\w+)\/`: /gm)].map(([, room = ""]) => room);
       const rooms = readdirSync(join(ROOT, folder), { withFileTypes: true }).filter((entry) =>
         entry.isDirectory(),
       );

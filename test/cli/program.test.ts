@@ -35,12 +35,12 @@ describe("the command line", () => {
     }
   });
 
-  test("has the commands that the table of docs/cli.md names, and no others", async () => {
+  test("has the commands that the list of docs/cli.md names, and no others", async () => {
     const page = await readFile("docs/cli.md", "utf8");
-    const [table = ""] = page.slice(page.indexOf("| command | what it does |")).split("\n\n");
+    const [list = ""] = page.slice(page.indexOf("\n- ")).split("\n\n");
     const commandsOf = (cell = "") =>
       [...cell.matchAll(/`([a-z -]+)`/g)].map(([, name = ""]) => name);
-    const rows = [...table.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, names, text]) =>
+    const rows = [...list.matchAll(/^- (.+?): (.+)$/gm)].map(([, names, text]) =>
       [names, text].map(commandsOf),
     );
     const all = leaves(await programOf()).map(({ path }) => path);
