@@ -143,7 +143,7 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
     ...ONE_PIECE,
   });
   const cut: { at?: UnreadableRow } = {};
-  const short = shortLines(source, (row) => {
+  const short = shortLines(inOurForm(source), (row) => {
     cut.at = new UnreadableRow(row, TOO_LONG);
   });
   // The parser also reports a failure of the file, where its records are read.
@@ -163,6 +163,25 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
   if (cut.at !== undefined) throw cut.at;
 }
 
+/** Passes a CSV file on once its header shows no other form. The parser would call its quotes wrong. */
+async function* inOurForm(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let start: Uint8Array | null = new Uint8Array();
+  for await (const piece of source) {
+    if (start === null) {
+      yield piece;
+      continue;
+    }
+    start = Buffer.concat([start, piece]);
+    if (!start.includes(NEWLINE) && start.length < BYTES_A_TURN) continue;
+    requireCsv(start);
+    yield start;
+    start = null;
+  }
+  if (start === null) return;
+  requireCsv(start);
+  yield start;
+}
+
 /**
  * Passes pieces on, up to a long line. The parser's own limit counts no empty fields: a line of
  * commas would fill the memory. It ends there, instead of failing, so that the parser still tells
@@ -174,12 +193,7 @@ async function* shortLines(
 ): AsyncGenerator<Uint8Array> {
   let line = 1;
   let length = 0;
-  let isFirst = true;
   for await (const piece of source) {
-    // The parser would call its quotes wrong.
-    if (isFirst && /^\ufeff?\s*[[{]/.test(Buffer.from(piece).toString()))
-      throw new UnreadableRow(1, "the file is JSON; send one object a line as NDJSON");
-    isFirst = false;
     for (let start = 0; start < piece.length; ) {
       const found = piece.indexOf(NEWLINE, start);
       const end = found === -1 ? piece.length : found;
@@ -206,12 +220,8 @@ interface CsvRecord {
 
 function columnsOf(names: readonly string[]): string[] {
   const known: readonly string[] = [...CSV_COLUMNS, ...METADATA_COLUMNS];
-  const [first = ""] = names;
   if (names.some((name) => name.includes(UNREADABLE)))
     throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
-  for (const [form, detail] of OTHER_FORMS)
-    if (form.test(first)) throw new UnreadableRow(1, detail);
-  if (names.some((name) => name.includes("\r"))) throw new UnreadableRow(1, CR_ALONE);
   const unknown = names.find(
     (name) =>
       name !== "" &&
@@ -230,13 +240,30 @@ function columnsOf(names: readonly string[]): string[] {
   return names.map((name, i) => (name === "" ? `${UNNAMED}${i + 1}` : name));
 }
 
-/** The first cell of a header can show that the file has another form. */
+/** What a header without its quoted cells shows, if the file has another form. */
 const OTHER_FORMS = [
-  [/^sep=/i, "the first line names the separator; remove the line, and separate columns by commas"],
-  [/;/, "the columns are separated by semicolons; separate them by commas"],
-  [/\t/, "the columns are separated by tabs; separate them by commas"],
+  [/^[[{]/, "the file is JSON; send one object a line as NDJSON"],
+  [
+    /^"?sep=/i,
+    "the first line names the separator; remove the line, and separate columns by commas",
+  ],
+  [/^[^,]*;/, "the columns are separated by semicolons; separate them by commas"],
+  [/^[^,]*\t/, "the columns are separated by tabs; separate them by commas"],
+  [/\r./s, "the lines end with CR alone; end them with LF or CR LF"],
 ] as const;
-const CR_ALONE = "the lines end with CR alone; end them with LF or CR LF";
+
+/** Refuses a file whose start has another form than CSV. */
+function requireCsv(start: Uint8Array): void {
+  const text = Buffer.from(start)
+    .toString()
+    .replace(/^\ufeff/, "");
+  const [line = ""] = text.trimStart().split("\n", 1);
+  // The fault is in its bytes.
+  if (line.includes(UNREADABLE)) return;
+  const bare = /^"sep=/i.test(line) ? line : line.replaceAll(/"[^"]*"/g, "");
+  const fault = OTHER_FORMS.find(([form]) => form.test(bare));
+  if (fault !== undefined) throw new UnreadableRow(1, fault[1]);
+}
 
 function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
   const fields: Record<string, unknown> = {};
@@ -253,7 +280,7 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
       );
     bytes += name.length + text.length + 6;
     if (name === "metadata")
-      fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
+      fields[name] = readObject(Buffer.from(text), row, () => "metadata is not a JSON object");
     else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
     else if (name.startsWith(ATTRIBUTE))
       attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
@@ -273,12 +300,14 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
 }
 
 const QUOTE_WITHIN = "a quote stands within a field; double it, and quote the whole field";
+const QUOTE_BEFORE =
+  "a quoted field goes on after its last quote; separate fields by commas, and double quotes within them";
 /** The parser's codes in words for the file's author. */
 const MEANINGS: Readonly<Record<string, string>> = {
   CSV_RECORD_INCONSISTENT_COLUMNS: "the row has more or fewer fields than the header",
   CSV_MAX_RECORD_SIZE: TOO_LONG,
   CSV_QUOTE_NOT_CLOSED: "a quoted field does not end",
-  CSV_INVALID_CLOSING_QUOTE: QUOTE_WITHIN,
+  CSV_INVALID_CLOSING_QUOTE: QUOTE_BEFORE,
   INVALID_OPENING_QUOTE: QUOTE_WITHIN,
 };
 
@@ -308,16 +337,31 @@ async function* ndjsonRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Ro
 const NEWLINE = 0x0a;
 
 const BOM = Buffer.from("\ufeff");
+const NO_OBJECT = "the line is not a JSON object";
+/** What a line without a JSON object shows, when white space around it is left out. */
+const OTHER_LINES = [
+  [/\ufffd/, "the line has bytes that are not UTF-8; save the file in UTF-8"],
+  [/\}\s*,$/, "a comma follows the object; write one object a line, without commas between"],
+  [/\}\r+\{/, "the lines end with CR alone; end them with LF or CR LF"],
+  [/\}\s*\{/, "the line has several objects; write one object a line"],
+  [/^\{(?:.*[^}])?$/s, "the object does not end in its line; write each object in one line"],
+  [/^(?=[^,;\t{}]*[,;\t])[^{}]+$/, `${NO_OBJECT}; send a CSV file as CSV`],
+] as const;
 const ARRAY =
   "the file is a JSON array; write one object a line, without brackets and commas between";
+
+function lineFault(line: Uint8Array, row: number): string {
+  const text = Buffer.from(line).toString().trim();
+  if (row === 1 && text.startsWith("[")) return ARRAY;
+  return OTHER_LINES.find(([form]) => form.test(text))?.[1] ?? NO_OBJECT;
+}
 
 /** null for an empty line. */
 function ndjsonRow(whole: Uint8Array, row: number): Row | null {
   const line = row === 1 && BOM.equals(whole.subarray(0, 3)) ? whole.subarray(3) : whole;
   if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, TOO_LONG);
   if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
-  const isArray = row === 1 && /^\s*\[/.test(Buffer.from(line.subarray(0, 64)).toString());
-  const fields = readObject(line, row, isArray ? ARRAY : "the line is not a JSON object");
+  const fields = readObject(line, row, () => lineFault(line, row));
   const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.includes(name));
   if (unknown !== undefined) {
     const detail = `the field ${JSON.stringify(unknown.slice(0, 64))} is unknown; the fields are ${ROW_FIELDS.join(", ")}`;
@@ -338,11 +382,11 @@ function readNumber(text: string, row: number, name: string): number {
   throw new UnreadableRow(row, otherwise);
 }
 
-/** @param otherwise - the fault of text that is no JSON object */
+/** @param otherwise - tells the fault of text that is no JSON object */
 function readObject(
   text: Uint8Array,
   row: number,
-  otherwise: string,
+  otherwise: () => string,
 ): Readonly<Record<string, unknown>> {
   try {
     const value = parseJson(text);
@@ -353,8 +397,8 @@ function readObject(
     const [first] = error.issues;
     throw new UnreadableRow(
       row,
-      first === undefined ? otherwise : `${first.pointer.slice(1)}: ${first.detail}`,
+      first === undefined ? otherwise() : `${first.pointer.slice(1)}: ${first.detail}`,
     );
   }
-  throw new UnreadableRow(row, otherwise);
+  throw new UnreadableRow(row, otherwise());
 }

@@ -134,6 +134,10 @@ describe("the form of the rows", () => {
     ).toMatchObject([
       { row: 1, detail: "the header has bytes that are not UTF-8; save the file as CSV in UTF-8" },
     ]);
+    const line = Buffer.from(`{"ownerAddress":"${good}","reference":"Café"}\n`, "latin1");
+    expect((await survey(line, "ndjson", asset)).errors).toMatchObject([
+      { row: 1, detail: "the line has bytes that are not UTF-8; save the file in UTF-8" },
+    ]);
   });
 
   test.each(["a", ",", '"', "\u00e9"])(
@@ -181,10 +185,29 @@ describe("the form of the rows", () => {
     ["csv", `sep=,\ntokenId,ownerAddress\n1,${owner(1)}\n`, "the first line names the separator"],
     ["csv", `tokenId\townerAddress\n1\t${owner(1)}\n`, "the columns are separated by tabs"],
     ["csv", `[{"tokenId":"1"}]`, "the file is JSON"],
+    ["csv", `"tokenId";"ownerAddress"\r\n"1";"${owner(1)}"\r\n`, "separated by semicolons"],
+    ["csv", `\ufefftokenId;"ownerAddress"\r\n1;"${owner(1)}"\r\n`, "separated by semicolons"],
+    ["csv", `"tokenId"\t"ownerAddress"\n"1"\t"${owner(1)}"\n`, "separated by tabs"],
+    ["csv", `"sep=;"\n"tokenId";"ownerAddress"\n`, "the first line names the separator"],
+    ["csv", `tokenId,ownerAddress\r1,"${owner(1)}"\r`, "the lines end with CR alone"],
     ["ndjson", `[\n  {"tokenId":"1"}\n]`, "the file is a JSON array"],
+    ["ndjson", `{"tokenId":"1"},\n{"tokenId":"2"}\n`, "a comma follows the object"],
+    ["ndjson", `{\n  "tokenId": "1"\n}\n`, "the object does not end in its line"],
+    ["ndjson", `{"tokenId":"1"\n`, "the object does not end in its line"],
+    ["ndjson", `{"tokenId":"1"}{"tokenId":"2"}\n`, "the line has several objects"],
+    ["ndjson", `{"tokenId":"1"}\r{"tokenId":"2"}\r`, "the lines end with CR alone"],
+    ["ndjson", `tokenId,ownerAddress\n1,${owner(1)}\n`, "send a CSV file as CSV"],
   ] as const)("of %s in another form says which: %j", async (format, text, detail) => {
     expect((await survey(text, format, asset)).errors).toMatchObject([
       { row: 1, detail: expect.stringContaining(detail) },
+    ]);
+  });
+
+  test("takes a semicolon in a quoted name, and none for a comma behind a quoted cell", async () => {
+    const names = `"attribute:Colour; shade",tokenId,ownerAddress`;
+    expect((await survey(`${names}\nred,1,${good}\n`, "csv", asset)).errors).toEqual([]);
+    expect((await survey(`tokenId,name\n"1";"x"\n`, "csv", asset)).errors).toMatchObject([
+      { row: 2, detail: expect.stringContaining("goes on after its last quote") },
     ]);
   });
 
