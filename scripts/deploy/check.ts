@@ -37,7 +37,11 @@ export interface DeploymentPlan {
   };
   /** Allows no change delay, or too short a maturity, on a public chain. */
   readonly allowNoDelay: boolean;
+  /** How the operator allows it; default by the variable of `mintmark deploy`. */
+  readonly toAllowNoDelay?: string;
 }
+
+const BY_VARIABLE = "Set MINTMARK_ALLOW_NO_DELAY=yes";
 
 /** A watcher looks at final blocks every few seconds, and its transaction may need replacements. */
 const WATCHER_SECONDS = 600n;
@@ -85,7 +89,7 @@ export async function checkPlan(
  */
 async function maturityWarnings(
   by: Deployer,
-  { settlement: { maturity }, allowNoDelay }: DeploymentPlan,
+  { settlement: { maturity }, allowNoDelay, toAllowNoDelay = BY_VARIABLE }: DeploymentPlan,
 ): Promise<string[]> {
   if (maturity === 0n || isLocalChain(BigInt(by.chainId))) return [];
   const finality = await finalitySeconds(by);
@@ -97,9 +101,7 @@ async function maturityWarnings(
   const chains: readonly Chain[] = Object.values(await import("viem/chains"));
   const known = chains.find(({ id }) => id === by.chainId);
   if (allowNoDelay || known === undefined || known.testnet === true) return [sentence];
-  throw new Error(
-    `nothing was deployed:\n  ${sentence}. Set MINTMARK_ALLOW_NO_DELAY=yes to deploy it so`,
-  );
+  throw new Error(`nothing was deployed:\n  ${sentence}. ${toAllowNoDelay} to deploy it so`);
 }
 
 /** The chain's own blocks tell. A node without the tag shows none, so Ethereum's time counts. */
@@ -128,7 +130,7 @@ export function checkTerms(by: Deployer, plan: DeploymentPlan, earlier?: Deploym
       if (seconds !== 0n || isLocalChain(BigInt(by.chainId))) continue;
       const sentence = `the ${what} is 0: ${meaning}`;
       if (plan.allowNoDelay) warnings.push(sentence);
-      else problems.push(`${sentence}. Set MINTMARK_ALLOW_NO_DELAY=yes to deploy it so`);
+      else problems.push(`${sentence}. ${plan.toAllowNoDelay ?? BY_VARIABLE} to deploy it so`);
     }
     for (const role of ["admin", "guardian", "operator"] as const)
       if (settlement[role] === zeroAddress) problems.push(`the ${role} is the zero address`);

@@ -71,7 +71,8 @@ export function planOf(
     },
     multisig: terms.multisig,
     tokens: terms.tokens.map((token) => ({ ...token, admin: token.admin ?? admin })),
-    allowNoDelay: false,
+    allowNoDelay: terms.allowNoDelay,
+    toAllowNoDelay: 'Give "allowNoDelay": true in the file of --answers',
   };
 }
 

@@ -32,6 +32,8 @@ export const answers = z.strictObject({
   /** Default: 7 days and one day, and an hour and a minute on a test network. */
   changeDelaySeconds: seconds.optional(),
   maturitySeconds: seconds.optional(),
+  /** Allows a change delay of 0, or a maturity below the chain's finality and ten minutes. */
+  allowNoDelay: z.boolean().default(false),
   tokens: z.array(tokenSetting).max(20).default([]),
   /** The application that may mint the tokens. */
   application: z.string().min(1).max(100).default("Application"),

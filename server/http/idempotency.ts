@@ -66,6 +66,11 @@ export class KeptAnswers {
   readonly #tenants = new Map<string, KeptOfTenant>();
   #characters = 0;
 
+  /** Number of applications with answers, kept or under way. */
+  get applications(): number {
+    return this.#tenants.size;
+  }
+
   /**
    * Throws `idempotency_key_reused` for another request of the key, `idempotency_in_progress` while
    * the first runs.
@@ -105,7 +110,7 @@ export class KeptAnswers {
       while (this.#characters > MOST_CHARACTERS) this.#deleteOldest();
       return text;
     } catch (error) {
-      tenant.byKey.delete(key);
+      this.#remove(principal.applicationId, tenant, key);
       throw error;
     }
   }
@@ -113,24 +118,37 @@ export class KeptAnswers {
   /** The kept answers of an application, without those that are too old. */
   #tenantOf(applicationId: string): KeptOfTenant {
     const tenant = this.#tenants.get(applicationId) ?? { byKey: new Map(), characters: 0 };
-    this.#tenants.set(applicationId, tenant);
     const expired = performance.now() - KEEP_MS;
     for (const [key, kept] of tenant.byKey) {
       if (kept.at > expired) break;
-      if (kept.answer !== null) this.#delete(tenant, key, kept);
+      if (kept.answer !== null) this.#delete(applicationId, tenant, key, kept);
     }
+    this.#tenants.set(applicationId, tenant);
     return tenant;
   }
 
+  /** One pass over the applications that have answers now: at most one for each 4 KiB of all. */
   #deleteOldest(): void {
-    const [most] = [...this.#tenants.values()].sort((a, b) => b.characters - a.characters);
-    const oldest = most && [...most.byKey].find(([, { answer }]) => answer !== null);
-    if (oldest) this.#delete(most, ...oldest);
+    let [id, most]: [string, KeptOfTenant | undefined] = ["", undefined];
+    for (const [each, tenant] of this.#tenants)
+      if (tenant.characters > (most?.characters ?? 0)) [id, most] = [each, tenant];
+    for (const [key, kept] of most?.byKey ?? []) {
+      if (most === undefined || kept.answer === null) continue;
+      this.#delete(id, most, key, kept);
+      return;
+    }
   }
 
-  #delete(tenant: KeptOfTenant, key: string, kept: Kept): void {
-    tenant.byKey.delete(key);
+  #delete(applicationId: string, tenant: KeptOfTenant, key: string, kept: Kept): void {
+    this.#remove(applicationId, tenant, key);
     this.#count(tenant, kept, -1);
+  }
+
+  #remove(applicationId: string, tenant: KeptOfTenant, key: string): void {
+    tenant.byKey.delete(key);
+    // An application whose keys are forgotten costs the others nothing.
+    if (tenant.byKey.size === 0 && this.#tenants.get(applicationId) === tenant)
+      this.#tenants.delete(applicationId);
   }
 
   #count(tenant: KeptOfTenant, { answer }: Kept, sign: 1 | -1): void {

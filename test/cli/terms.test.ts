@@ -1,5 +1,8 @@
 import { PassThrough } from "node:stream";
 import { afterEach, expect, test, vi } from "vitest";
+import { checkTerms } from "../../scripts/deploy/check.ts";
+import type { Deployer } from "../../scripts/deploy/deployer.ts";
+import { planOf } from "../../scripts/up/deploying.ts";
 import { answers, askTerms } from "../../scripts/up/terms.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -44,4 +47,14 @@ test("an input that ends is an interruption, and no open question", async () => 
   await expect(askTerms(stopping.signal, false)).rejects.toThrow();
   expect(stopping.signal.aborted).toBe(true);
   process.off("SIGINT", interrupted);
+});
+
+test("no delay is allowed by the answers that its refusal names", () => {
+  const account = { address: `0x${"01".repeat(20)}` };
+  const by = { chainId: 1, account } as unknown as Deployer;
+  const accounts = { signers: { operator: account }, members: [account] } as never;
+  const check = (given: object) =>
+    checkTerms(by, planOf(by, answers.parse({ changeDelaySeconds: 0, ...given }), accounts, false));
+  expect(() => check({})).toThrow('Give "allowNoDelay": true in the file of --answers');
+  expect(check({ allowNoDelay: true })).toEqual([expect.stringContaining("the change delay is 0")]);
 });
