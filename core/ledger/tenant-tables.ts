@@ -15,6 +15,10 @@ export class TenantTables {
   );
   readonly keys = new RecordTable(keyOf.key, records.keyRecord, "keyIndex", "keyId");
   readonly keysOf = this.keys.indexBy(({ applicationIndex }) => applicationIndex);
+  /** Keys that count for usage: those in force, and those that minted before they were revoked. */
+  readonly keysCounted = this.keys.indexBy(({ applicationIndex, mintsUsed, revokedAt }) =>
+    revokedAt !== null && mintsUsed === 0n ? undefined : applicationIndex,
+  );
   /** Keys of programs that are not revoked. Expired ones leave when the next one is issued. */
   readonly keysInForce = this.keys.indexBy(({ applicationIndex, ofPerson, revokedAt }) =>
     ofPerson || revokedAt !== null ? undefined : applicationIndex,

@@ -68,9 +68,9 @@ export async function usageOf(
     { limit, cursor },
     (start) => tablePage(ledger.tenants.keys.durable, start, keyUsage, "asc", numbers),
   );
-  const all = ledger.tenants.keysOf.records(applicationIndex, "durable");
-  const mints = all.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);
-  const keysInUse = all.filter(({ revokedAt }) => revokedAt === null).length;
+  const counted = ledger.tenants.keysCounted.records(applicationIndex, "durable");
+  const mints = counted.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);
+  const keysInUse = counted.filter(({ revokedAt }) => revokedAt === null).length;
   return { mints, transactions: nextSequence, keysInUse, keys, periods, ...pagination };
 }
 

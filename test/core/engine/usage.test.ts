@@ -72,3 +72,21 @@ it.for([
     (await refusal(engine.transactions.usage(tenant.applicationId, options as object))).code,
   ).toBe("validation_failed");
 });
+
+it("counts what revoked keys have minted, and no revoked key as in use", async ({
+  engine,
+  tenant,
+  assets,
+}) => {
+  const { applicationId } = tenant;
+  const before = await engine.transactions.usage(applicationId);
+  const { key, secret } = await engine.keys.issue(applicationId);
+  const principal = await engine.keys.authenticate(secret);
+  await engine.mint(principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
+  await engine.keys.revoke(key.keyId);
+  for (let i = 0; i < 3; i++)
+    await engine.keys.revoke((await engine.keys.issue(applicationId)).key.keyId);
+  const { mints, keysInUse, keys } = await engine.transactions.usage(applicationId);
+  expect([mints - before.mints, keysInUse]).toEqual([1n, before.keysInUse]);
+  expect(keys.filter(({ revokedAt }) => revokedAt !== null)).toHaveLength(4);
+});
