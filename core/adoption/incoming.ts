@@ -411,16 +411,19 @@ export async function putAdoptedLists(
   let firstSlot = 0;
   for (const list of lists) {
     const before = await listOfDigest(ledger, group, list.digest);
-    const fresh = { firstSequence: 0, journalSequence, createdAt: time };
-    const batched = {
+    const record: TransferListRecord = {
+      firstSequence: 0,
+      journalSequence,
+      createdAt: time,
+      ...before,
+      ...list,
       status: "batched",
       batchNumber,
       firstSlot,
       failure: null,
       updatedAt: time,
-    } as const;
-    const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-    const record: TransferListRecord = { ...fresh, ...before, ...list, ...batched, transfers };
+      transfers: list.transfers.map((transfer) => ({ ...transfer, fault: null })),
+    };
     transferLists.putTransferList(group, record, before);
     group.stage(keyOf.transferDigest(list.digest), encodeRecord(transferIdRecord, list.transferId));
     for (const { vaultId, userIndex, amount } of list.transfers) {

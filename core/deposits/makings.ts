@@ -219,8 +219,15 @@ function deposit(
   const { assetIndex, assetId, standard, blobScheme } = asset;
   const vaultId = packVaultId(place);
   const sequence = ledger.tenants.applications.change(group, applicationIndex).nextSequence++;
-  const facts = { making, slot, applicationIndex, userIndex, sequence, assetIndex };
-  const recorded = ledger.journal.record(group, { kind: "deposited", ...facts });
+  const recorded = ledger.journal.record(group, {
+    kind: "deposited",
+    making,
+    slot,
+    applicationIndex,
+    userIndex,
+    sequence,
+    assetIndex,
+  });
   const { time } = recorded;
   const reference = keyOf.journal(recorded.sequence).subarray(1);
   for (const key of [

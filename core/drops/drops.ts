@@ -199,9 +199,9 @@ export class Drops implements AsyncDisposable {
       return { job: earlier, replayed: true };
     if (this.#of(applicationId).filter(isUnfinished).length >= MAX_UNFINISHED)
       throw new MintmarkError("too_many_drops");
-    const fresh = { ...NO_ROWS, dropId: upload.dropId ?? hashUuid(id), createdAt: Date.now() };
+    const created = { ...NO_ROWS, dropId: upload.dropId ?? hashUuid(id), createdAt: Date.now() };
     const job: Job = {
-      ...(earlier ?? fresh),
+      ...(earlier ?? created),
       ...{ id, applicationId, keyId, scopes, format, defaults, dryRun, rows },
       status: "queued",
       failure: null,

@@ -54,8 +54,8 @@ async function createAll(
   const asked = askedClaims(ledger, claims);
   const keys = asked.map(({ link }) => keyOf.claim(link));
   const stored = await ledger.store.getMany(keys);
-  const fresh = [...asked.keys()].filter((i) => stored[i] === undefined);
-  await checkEntries(context, principal, claims, fresh, signal);
+  const unknown = [...asked.keys()].filter((i) => stored[i] === undefined);
+  await checkEntries(context, principal, claims, unknown, signal);
   const records = await writer.run<ClaimRecord[]>(
     {
       weight: asked.length,
@@ -91,8 +91,15 @@ async function createAll(
           const same = known[i];
           if (same) return same;
           const number = claimNumber(sequence, place++);
-          const facts = { applicationIndex, keyIndex, number, mint, expiresAt, createdAt };
-          const record: ClaimRecord = { ...emptyOf(claimRecord), ...facts };
+          const record: ClaimRecord = {
+            ...emptyOf(claimRecord),
+            applicationIndex,
+            keyIndex,
+            number,
+            mint,
+            expiresAt,
+            createdAt,
+          };
           putClaim(group, link, record);
           group.put(keyOf.applicationClaim(applicationIndex, number), hexToBytes(link));
           return record;

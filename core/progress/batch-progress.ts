@@ -122,12 +122,26 @@ export async function applyCommitted(
     event.leftOut ?? [],
   );
   const txHash = requireHash("txHash", event.txHash);
-  const facts = { mode, batchNumber, txHash, blockNumber, committedAt, l1Sequence };
-  const { time } = ledger.journal.record(group, { kind: "batchCommitted", ...facts });
-  const submittedAt = batch.submittedAt ?? time;
-  const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, committedAt, l1Sequence };
-  const times = { submittedAt, settledAt: time, finalizedAt: null };
-  const settled: BatchRecord = { ...batch, status: "settled", ...onL1, ...times };
+  const { time } = ledger.journal.record(group, {
+    kind: "batchCommitted",
+    mode,
+    batchNumber,
+    txHash,
+    blockNumber,
+    committedAt,
+    l1Sequence,
+  });
+  const settled: BatchRecord = {
+    ...batch,
+    status: "settled",
+    l1TxHash: txHash,
+    l1BlockNumber: blockNumber,
+    committedAt,
+    l1Sequence,
+    submittedAt: batch.submittedAt ?? time,
+    settledAt: time,
+    finalizedAt: null,
+  };
   await putBatch(ledger, group, settled, "batch.settled", time);
   if (settled.transfers) await judgeBatch(ledger, group, settled, time);
   return settled;
@@ -219,12 +233,11 @@ export async function recordRefusals(
       changed.push({ slot, refusal, vaultId, userIndex, activity });
     }
     if (changed.length === 0) return;
-    const facts = changed.map(({ slot, refusal }) => ({ slot, refusal }));
     const { time } = ledger.journal.record(group, {
       kind: "vaultsRefused",
       mode,
       batchNumber,
-      refusals: facts,
+      refusals: changed.map(({ slot, refusal }) => ({ slot, refusal })),
     });
     for (const { refusal, activity, ...vault } of changed)
       putActivity(ledger, group, vault, { ...activity, refusal, updatedAt: time });

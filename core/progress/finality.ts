@@ -172,9 +172,16 @@ async function revertEvents(
 
 function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
   const status = known.submittedAt === null ? "accepted" : "submitted";
-  const undone = { l1BlockNumber: null, failure: null, updatedAt: time };
-  const notYet = { settledAt: null, finalizedAt: null, failedAt: null };
-  return { ...known, ...undone, ...notYet, status };
+  return {
+    ...known,
+    status,
+    l1BlockNumber: null,
+    failure: null,
+    settledAt: null,
+    finalizedAt: null,
+    failedAt: null,
+    updatedAt: time,
+  };
 }
 
 async function withdrawnBefore(

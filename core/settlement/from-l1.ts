@@ -99,9 +99,9 @@ async function unknownAssets(
     const { standard, token: contractAddress, quantum, blobScheme } = registration;
     const isHere = chainId === l1.settlement.chainId;
     const names = await tokenNames(contractAddress, standard, isHere, l1);
-    const facts = { standard, chainId, contractAddress, quantum, rawBlobs: true, ...names };
+    const asset = { standard, chainId, contractAddress, quantum, rawBlobs: true, ...names };
     // Only the registry of a token's own chain knows how its blobs read.
-    found.push(isHere ? { ...facts, blobScheme } : facts);
+    found.push(isHere ? { ...asset, blobScheme } : asset);
   }
   return found;
 }

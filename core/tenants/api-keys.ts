@@ -196,9 +196,9 @@ export function putNewKey(
   keyId = newKeyId(ledger),
 ): KeyRecord {
   const keyIndex = ledger.tenants.keys.latest.size;
-  const facts = { keyIndex, keyId, applicationIndex, secretHash, ...options };
-  const { time } = ledger.journal.record(group, { kind: "keyIssued", ...facts });
-  const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
+  const issued = { keyIndex, keyId, applicationIndex, secretHash, ...options };
+  const { time } = ledger.journal.record(group, { kind: "keyIssued", ...issued });
+  const record: KeyRecord = { ...issued, mintsUsed: 0n, createdAt: time, revokedAt: null };
   ledger.tenants.keys.set(group, record);
   return record;
 }

@@ -29,10 +29,15 @@ export async function createApplication(
     if (known !== undefined)
       throw argumentError("applicationId", `is that of the application "${known.name}"`);
     const applicationIndex = ledger.tenants.applications.latest.size;
-    const facts = { applicationIndex, applicationId, name, dataAvailabilityMode };
-    const { time } = ledger.journal.record(group, { kind: "applicationCreated", ...facts });
-    const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
-    const record: ApplicationRecord = { ...facts, ...fresh };
+    const created = { applicationIndex, applicationId, name, dataAvailabilityMode };
+    const { time } = ledger.journal.record(group, { kind: "applicationCreated", ...created });
+    const record: ApplicationRecord = {
+      ...created,
+      suspended: false,
+      createdAt: time,
+      nextSequence: 0,
+      eventCount: 0,
+    };
     ledger.tenants.applications.set(group, record);
     return applicationView(record);
   }, wait);

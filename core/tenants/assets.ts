@@ -212,7 +212,7 @@ function newAsset(ledger: TenantLedger, asset: NewAsset): GivenAsset {
   const supplyCap = asset.supplyCap ?? null;
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n))
     throw argumentError("supplyCap", "must be a bigint, not negative, or null");
-  const facts: GivenFacts = {
+  const given: GivenFacts = {
     kind: "assetAdded",
     assetId,
     standard: asset.standard,
@@ -228,7 +228,7 @@ function newAsset(ledger: TenantLedger, asset: NewAsset): GivenAsset {
     dataAvailabilityMode: requireModeOrNull(asset.dataAvailabilityMode ?? null),
     nextTokenId: firstIdOf(asset),
   };
-  return { ...facts, assetType: assetType(facts.standard, facts.contractAddress, facts.quantum) };
+  return { ...given, assetType: assetType(given.standard, given.contractAddress, given.quantum) };
 }
 
 function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
@@ -273,12 +273,11 @@ export function markAssetRegistered(
   wait?: WaitOptions,
 ): Promise<Asset> {
   return change(context, assetId, wait, (ledger, group, asset) => {
-    const facts = {
+    return putFacts(ledger, group, asset, "assetRegistered", {
       registered: true,
       minterLocked,
       transferable: transferable ?? asset.transferable,
-    };
-    return putFacts(ledger, group, asset, "assetRegistered", facts);
+    });
   });
 }
 

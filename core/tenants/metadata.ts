@@ -229,13 +229,13 @@ async function changeCollection(
     const names = ["contractMetadata", "placeholder", "frozen"] as const;
     if (names.every((name) => known[name] === changed[name])) return collectionView(known);
     const { contractMetadata, placeholder, frozen } = changed;
-    const facts = { assetId: asset.assetId, contractMetadata, placeholder, frozen };
+    const collection = { assetId: asset.assetId, contractMetadata, placeholder, frozen };
     const { time: updatedAt } = ledger.journal.record(group, {
       kind: "collectionChanged",
-      ...facts,
+      ...collection,
     });
-    ledger.tenants.collections.set(group, { ...facts, updatedAt });
-    return collectionView({ ...facts, updatedAt });
+    ledger.tenants.collections.set(group, { ...collection, updatedAt });
+    return collectionView({ ...collection, updatedAt });
   }, wait);
 }
 

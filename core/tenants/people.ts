@@ -61,7 +61,7 @@ export function peopleOf(context: EngineContext): People {
     }, wait);
   return {
     invite: async ({ applicationId, role, name, address, personId }, wait) => {
-      const facts = {
+      const invitation = {
         personId: personId === undefined ? uuidv7() : requireUuid("personId", personId),
         role: requireRole(applicationId === null, role),
         name: requireText("name", name, 100),
@@ -73,24 +73,24 @@ export function peopleOf(context: EngineContext): People {
           applicationId === null ? null : ledger.tenants.application(applicationId, "latest");
         const applicationIndex = application?.applicationIndex ?? null;
         requireManager(ledger, context.actor, applicationIndex);
-        if (ledger.tenants.people.named(facts.personId, "latest"))
+        if (ledger.tenants.people.named(invitation.personId, "latest"))
           throw argumentError("personId", "is taken");
         const team = ledger.tenants.teamOf.records(applicationIndex, "latest");
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
-        requireOwnWallet(team, facts.address);
-        const keyIndex = giveKey(ledger, group, applicationIndex, facts);
+        requireOwnWallet(team, invitation.address);
+        const keyIndex = giveKey(ledger, group, applicationIndex, invitation);
         const personIndex = ledger.tenants.people.latest.size;
-        const invited = { personIndex, applicationIndex, keyIndex, ...facts };
+        const invited = { personIndex, applicationIndex, keyIndex, ...invitation };
         const { time } = ledger.journal.record(group, { kind: "personInvited", ...invited });
-        const fresh = {
+        const record: PersonRecord = {
+          ...invited,
           link: null,
           signIns: [],
           createdAt: time,
           signedInAt: null,
           removedAt: null,
         };
-        const record: PersonRecord = { ...invited, ...fresh };
-        if (facts.address === null) return giveLink(ledger, group, record);
+        if (invitation.address === null) return giveLink(ledger, group, record);
         return { person: putView(ledger, group, record), link: null };
       }, wait);
     },

@@ -256,8 +256,6 @@ export function personView(ledger: TenantLedger, record: PersonRecord): Person {
   const key = keyIndex === null ? null : ledger.tenants.keys.latest.get(keyIndex);
   const applicationId = application?.applicationId ?? null;
   const applicationName = application?.name ?? null;
-  const linkExpiresAt = record.link?.expiresAt ?? null;
-  const times = { linkExpiresAt, createdAt, signedInAt, removedAt };
   return {
     personId,
     applicationId,
@@ -266,7 +264,10 @@ export function personView(ledger: TenantLedger, record: PersonRecord): Person {
     name,
     address,
     keyId: key?.keyId ?? null,
-    ...times,
+    linkExpiresAt: record.link?.expiresAt ?? null,
+    createdAt,
+    signedInAt,
+    removedAt,
   };
 }
 

@@ -55,8 +55,14 @@ export function putUser(
   isFirst: boolean,
 ): UserFacts {
   const userIndex = ledger.journal.head.latest.userCount;
-  const facts = { applicationIndex, userIndex, userId, ownerAddress, reference };
-  const { time: createdAt } = ledger.journal.record(group, { kind: "userCreated", ...facts });
+  const { time: createdAt } = ledger.journal.record(group, {
+    kind: "userCreated",
+    applicationIndex,
+    userIndex,
+    userId,
+    ownerAddress,
+    reference,
+  });
   ledger.journal.head.latest = { ...ledger.journal.head.latest, userCount: userIndex + 1 };
   group.stage(
     keyOf.userId(applicationIndex, userId),

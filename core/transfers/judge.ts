@@ -301,14 +301,14 @@ function putFaults(
     fault: faults[i] ?? null,
   }));
   lists.putTransferList(group, { ...list, transfers, updatedAt: time }, list);
-  const fresh = transfers.find(
+  const newlyFailed = transfers.find(
     ({ fault }, i) => fault !== null && list.transfers[i]?.fault === null,
   );
-  if (fresh === undefined) return;
+  if (newlyFailed === undefined) return;
   const event = {
     type: "transfer.failed",
     transferId: list.transferId,
-    failure: lists.failureOfFault(fresh),
+    failure: lists.failureOfFault(newlyFailed),
   } as const;
   tell(ledger, group, list.applicationIndex, time, event);
 }

@@ -239,16 +239,18 @@ function putRequested(
     },
   );
   const message = { digest, deadline, signature, sessionKey, transfers };
-  const facts = { transferId: uuidv7(), applicationIndex, firstSequence, ...message };
+  const requested = { transferId: uuidv7(), applicationIndex, firstSequence, ...message };
   const { sequence: journalSequence, time } = ledger.journal.record(group, {
     kind: "transfersRequested",
-    ...facts,
+    ...requested,
   });
-  const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
   const list: TransferListRecord = {
-    ...facts,
+    ...requested,
     journalSequence,
-    ...waiting,
+    status: "waiting",
+    batchNumber: null,
+    firstSlot: null,
+    failure: null,
     createdAt: time,
     updatedAt: time,
   };

@@ -155,7 +155,7 @@ export class ReferenceBatches extends Part<{
     const { out } = this;
     const { batchNumber, mintCount, inBlobs } = entry;
     const openedAt = vaults[0]?.createdAt ?? out.time;
-    const facts = {
+    const sealed = {
       mode,
       batchNumber,
       mintCount,
@@ -165,7 +165,7 @@ export class ReferenceBatches extends Part<{
       sealedAt: out.time,
     };
     const kind = { transfers: groups !== null, given: given !== null };
-    const record: BatchRecord = { ...emptyOf(batchRecord), ...facts, ...kind, status: "sealed" };
+    const record: BatchRecord = { ...emptyOf(batchRecord), ...sealed, ...kind, status: "sealed" };
     const applications = [...new Set(vaults.map(({ applicationIndex }) => applicationIndex))].sort(
       (a, b) => a - b,
     );
@@ -246,13 +246,17 @@ export class ReferenceBatches extends Part<{
   settle(entry: EntryOf<"batchCommitted">): void {
     const { txHash: l1TxHash, blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
     const { time } = this.out;
-    const times = {
+    const settled = {
+      status: "settled",
+      l1TxHash,
+      l1BlockNumber,
+      committedAt,
+      l1Sequence,
       submittedAt: this.at(entry)?.submittedAt ?? time,
       settledAt: time,
       finalizedAt: null,
-    };
-    const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence };
-    this.#change(entry, { status: "settled", ...onL1, ...times }, "batch.settled");
+    } as const;
+    this.#change(entry, settled, "batch.settled");
   }
 
   /** L1's blocks up to this one are final. */

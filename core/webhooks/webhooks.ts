@@ -102,7 +102,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         if (ledger.tenants.webhooksOf.numbers(applicationIndex).length >= PER_APPLICATION)
           throw new MintmarkError("too_many_webhooks");
         const webhookIndex = ledger.tenants.webhooks.latest.size;
-        const facts = {
+        const created = {
           webhookIndex,
           webhookId,
           applicationIndex,
@@ -110,15 +110,17 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
           types: wanted,
           delivered,
         };
-        const { time } = ledger.journal.record(group, { kind: "webhookCreated", ...facts });
-        const fresh = {
+        const { time } = ledger.journal.record(group, { kind: "webhookCreated", ...created });
+        const record: WebhookRecord = {
+          ...created,
           status: "active",
           rotations: 0,
           rotatedAt: null,
           failingSince: null,
           failure: null,
-        } as const;
-        return issued(ledger, putWebhook(ledger, group, { ...facts, ...fresh, createdAt: time }));
+          createdAt: time,
+        };
+        return issued(ledger, putWebhook(ledger, group, record));
       }, wait);
     },
     list: (applicationId, page = {}) =>
@@ -172,10 +174,10 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         ledger.services.emit("webhook", { webhookId, applicationId });
         return known;
       }
-      const fresh = { status: "active", failingSince: null, failure: null } as const;
+      const enabled = { status: "active", failingSince: null, failure: null } as const;
       return webhookView(
         ledger,
-        await change([applicationId, webhookId], "webhookEnabled", fresh, wait),
+        await change([applicationId, webhookId], "webhookEnabled", enabled, wait),
       );
     },
     async change(applicationId, webhookId, { types: asked }, wait) {

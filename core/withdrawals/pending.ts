@@ -154,8 +154,11 @@ export async function recordWithdrawalFailed(
     const usable = known.deadline >= l1Time && activity.withdrawn <= known.withdrawnBefore;
     if (usable)
       throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
-    const facts = { withdrawalId: known.withdrawalId, failure: reason };
-    const { time } = ledger.journal.record(group, { kind: "withdrawalFailed", ...facts });
+    const { time } = ledger.journal.record(group, {
+      kind: "withdrawalFailed",
+      withdrawalId: known.withdrawalId,
+      failure: reason,
+    });
     return vaults.putFailed(ledger, group, known, activity, reason, time);
   });
 }

@@ -376,11 +376,11 @@ function acceptWithdrawal(
 ): WithdrawalRecord {
   const { applicationIndex, userIndex } = vault;
   const sequence = ledger.tenants.applications.change(group, applicationIndex).nextSequence++;
-  const facts = { withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, ...accepted };
-  const recorded = ledger.journal.record(group, { kind: "withdrawalRequested", ...facts });
+  const requested = { withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, ...accepted };
+  const recorded = ledger.journal.record(group, { kind: "withdrawalRequested", ...requested });
   const journalSequence = recorded.sequence;
   const record: WithdrawalRecord = {
-    ...facts,
+    ...requested,
     journalSequence,
     status: "accepted",
     l1TxHash: null,
