@@ -6,36 +6,36 @@ const LONG = {
   "pages in a browser": ["test/browser/!(claim).test.ts"],
   "several processes": [
     "test/e2e/!(sandbox).test.ts",
-    "test/cli/{program,running}.test.ts",
+    "test/cli/{interrupted,program,running}.test.ts",
     "test/server/process.test.ts",
   ],
   "clusters on PostgreSQL": ["test/cluster/**/*.test.ts"],
   "long ways to L1": [
+    "test/client/withdraw.test.ts",
     "test/mirror/settling.test.ts",
-    "test/archive/blobs.test.ts",
-    "test/settlement/{blob*,deploy,issuer,loops,void-slots}.test.ts",
+    "test/settlement/{blob-refusals,deploy,issuer,loops,void-slots}.test.ts",
   ],
-  "vaults in blobs, and strangers' values": [
-    "test/contracts/{blobs,transfers}.test.ts",
-    "test/kzg/kzg.test.ts",
-    "test/server/{hostile,repeats,strictness}.test.ts",
+  "the contracts' vectors, limits and gas": [
+    "test/contracts/{commit-gas,mirror,rollup-commits,transfers,vectors-*}.test.ts",
   ],
+  "large batches, and repeats": ["test/core/engine/blobs.test.ts", "test/server/repeats.test.ts"],
   "locked folders": ["test/core/engine/lock-file.test.ts"],
-  "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],
+  "the package, the examples and what 1.0 wrote": ["test/{package,examples,golden}.test.ts"],
 };
 const rest = Object.values(LONG).flat();
 
 /** `npm run test:heavy` runs these: CI would take longer than 15 minutes with them. */
 export const HEAVY = [
   "test/heavy/**/*.test.ts",
-  "test/contracts/{changed-calls,compiled,hostile-operator}.test.ts",
+  "test/archive/blobs.test.ts",
+  "test/contracts/{blobs,changed-calls,compiled,hostile-operator}.test.ts",
   "test/browser/{console,explorer,guide,owner}.test.ts",
   "test/cluster/upgrade.test.ts",
   "test/core/engine/{damaged-folder,full-disk}.test.ts",
-  "test/e2e/{issuer,members,mirror,signer,start-up}.test.ts",
-  "test/kzg/failure.test.ts",
-  "test/server/cost.test.ts",
-  "test/settlement/{campaign,hostile-batches,hostile-tokens,in-flight,preflight}.test.ts",
+  "test/e2e/{issuer,members,mirror,operations,signer,start-up,up}.test.ts",
+  "test/kzg/*.test.ts",
+  "test/server/{cost,hostile,strictness}.test.ts",
+  "test/settlement/{blobs,blob-sending,campaign,hostile-batches,hostile-tokens,in-flight,preflight}.test.ts",
 ];
 
 /** The tests of `npm test`. */

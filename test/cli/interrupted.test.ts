@@ -34,7 +34,6 @@ test.each([
     silent.closeAllConnections();
     silent.close();
   },
-  60_000,
 );
 
 const CONTRACT = `0x${"5e".repeat(20)}` as const;
