@@ -170,7 +170,7 @@ async function findings(mints: number) {
     amount: 1,
     dataAvailabilityMode: "validium",
     reference: "order",
-  };
+  } as const;
   await engine.mint(world.principal, { users: [{ userId, mints: [order] }] });
   // The middle of the store: neither its newest nor its oldest part.
   const newest = await engine.transactions.list(applicationId, { limit: 1 });

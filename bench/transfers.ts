@@ -39,7 +39,7 @@ async function mint({ engine, principal, assetId, owners }: World, firstId: numb
       assetId,
       mintingBlob: `0x${Buffer.from(String(firstId + i * (count / OWNERS) + j)).toString("hex")}`,
       amount: 2,
-      dataAvailabilityMode: "validium",
+      dataAvailabilityMode: "validium" as const,
     }));
     const { transactions } = await engine.mint(principal, {
       users: [{ ownerAddress: owner.address, mints }],

@@ -12,7 +12,7 @@ import { Replica } from "./lifecycle/replica.ts";
 import { canonicalSettlement, openLedger } from "./lifecycle/start.ts";
 import { type Claims, claimsOf } from "./mint/claims.ts";
 import type { MintResult } from "./mint/mint-results.ts";
-import { type MintOptions, type MintRequest, type Mints, mint, mintsOf } from "./mint/mints.ts";
+import { type MintOptions, type MintRequestOr, type Mints, mint, mintsOf } from "./mint/mints.ts";
 import type { Environment, Limits, Principal, Uuid } from "./model.ts";
 import { operatorOf, type SettlementPort } from "./operator.ts";
 import { proofsOf } from "./progress/exit-proofs.ts";
@@ -181,9 +181,11 @@ export interface Engine extends SettlementPort, AsyncDisposable {
    * Rejects with every bad entry in `issues`, in request order. The error has the code of the first
    * one.
    */
-  mint(principal: Principal, request: MintRequest, options?: MintOptions): Promise<MintResult>;
-  /** Mints a request that nobody has checked, such as parsed JSON, in the same way. */
-  mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
+  mint<R>(
+    principal: Principal,
+    request: MintRequestOr<R>,
+    options?: MintOptions,
+  ): Promise<MintResult>;
   /**
    * The principal of the program that runs the engine, with every scope and without an API key.
    * Rejects with `application_not_found`, `application_suspended`.

@@ -27,6 +27,7 @@ export type {
   MintOptions,
   MintRecipient,
   MintRequest,
+  MintRequestOr,
   Mints,
 } from "./mint/mints.ts";
 export * from "./model.ts";

@@ -21,7 +21,7 @@ const points = await addToken({
  * crash.
  */
 async function earn(userId: Uuid, amount: number, orderId: string): Promise<boolean> {
-  const mint = { assetId: points, amount, dataAvailabilityMode: "validium" };
+  const mint = { assetId: points, amount, dataAvailabilityMode: "validium" } as const;
   const request = { users: [{ userId, mints: [mint] }] };
   const { replayed } = await engine.mint(principal, request, { idempotencyKey: orderId });
   return !replayed;

@@ -27,7 +27,7 @@ const mints = ["1", "2"].map((tokenId) => ({
   assetId,
   tokenId,
   amount: 5,
-  dataAvailabilityMode: "zk-rollup",
+  dataAvailabilityMode: "zk-rollup" as const,
 }));
 const reply = await engine.mint(principal, { users: [{ userId, mints }] });
 const signed = await reply.receipt();

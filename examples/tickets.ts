@@ -26,7 +26,7 @@ const places = await addToken({
 
 /** Sells tickets of one id. */
 async function sell(userId: Uuid, assetId: Uuid, tokenId: string, amount: number): Promise<string> {
-  const mint = { assetId, tokenId, amount, dataAvailabilityMode: "zk-rollup" };
+  const mint = { assetId, tokenId, amount, dataAvailabilityMode: "zk-rollup" } as const;
   try {
     await engine.mint(principal, { users: [{ userId, mints: [mint] }] });
     return "sold";

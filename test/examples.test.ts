@@ -346,7 +346,7 @@ describe("the examples, run as their reader runs them", () => {
       const principal = await engine.keys.authenticate(apiKey);
       const { transactions } = await engine.mint(principal, {
         users: [{ userId: BOB.userId, mints: [mint] }],
-      });
+      } as unknown);
       const { vaultId } = transactions[0] ?? { vaultId: 0n };
       const status = async () => (await engine.vaults.get(applicationId, vaultId)).status;
       await until("the sword is final", status, (found) => found === "finalized");

@@ -3,9 +3,7 @@ import { expect, it } from "vitest";
 
 const ROOT = new URL("../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
-const ROWS = [
-  ...read("docs/security-tests.md").matchAll(/^- .+: `(test\/\S+)` ?(.*?)…?$/gm),
-];
+const ROWS = [...read("docs/security-tests.md").matchAll(/^- .+: `(test\/\S+)` ?(.*?)…?$/gm)];
 
 it("the page of the security model's tests names many", () => {
   expect(ROWS.length).toBeGreaterThan(100);

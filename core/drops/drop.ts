@@ -286,7 +286,7 @@ export function engineMinting(
   signal: AbortSignal,
 ): Minting {
   return {
-    async mint(body, idempotencyKey) {
+    async mint(body: unknown, idempotencyKey) {
       const tokens = Math.min(countMints(body), engine.limits.mintsPerRequest);
       for (let attempt = 1; ; attempt++) {
         await pace(principal, attempt === 1 ? tokens : 0, signal);

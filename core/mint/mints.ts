@@ -84,10 +84,12 @@ export interface MintRequest {
 }
 
 /** A user, by its id or its owner's address, and what is minted for it. */
-export type MintRecipient = { readonly mints: readonly MintEntry[] } & (
-  | { readonly userId: Uuid; readonly ownerAddress?: undefined }
-  | { readonly ownerAddress: Address; readonly userId?: undefined }
-);
+export interface MintRecipient {
+  readonly userId?: Uuid | undefined;
+  /** Instead of `userId`: the address's first user, who is made with the mint if there is none. */
+  readonly ownerAddress?: Address | undefined;
+  readonly mints: readonly MintEntry[];
+}
 
 /** A mint of one token, of an amount, or of tokens that the engine numbers. */
 export interface MintEntry {
@@ -108,6 +110,12 @@ export interface MintEntry {
   /** Can be absent when the asset or the application has a default. */
   readonly dataAvailabilityMode?: Mode;
 }
+
+/**
+ * The type of a request that is given as `R`: what nobody has typed, such as parsed JSON, goes as it
+ * is, because the engine checks it anyway. Everything else must be a {@link MintRequest}.
+ */
+export type MintRequestOr<R> = unknown extends R ? R : MintRequest;
 
 /** Options that make a mint safe to repeat, and that cancel it. */
 export interface MintOptions extends WaitOptions {
@@ -134,9 +142,11 @@ export interface Mints {
    * Runs every check of `mint` without minting. Rejects with the reasons for which `mint` would
    * reject, and with `backpressure`, `l1_not_compared` or `history_diverged`.
    */
-  check(principal: Principal, request: MintRequest, wait?: WaitOptions): Promise<MintCounts>;
-  /** Checks a request that nobody has typed, such as parsed JSON, in the same way. */
-  check(principal: Principal, request: unknown, wait?: WaitOptions): Promise<MintCounts>;
+  check<R>(
+    principal: Principal,
+    request: MintRequestOr<R>,
+    wait?: WaitOptions,
+  ): Promise<MintCounts>;
   /** The answer of an earlier `mint`, with current statuses. Rejects with `mint_not_found`. */
   get(applicationId: Uuid, mintId: Uuid): Promise<MintResult>;
 }

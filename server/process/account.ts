@@ -135,7 +135,7 @@ export async function scryptKey(
   // OpenSSL refuses an n that RFC 7914 does not allow for its r. Some keystores have one.
   if (Math.log2(N) >= 16 * r)
     return Buffer.from(await scryptAsync(password, salt, { N, r, p, dkLen: 32 })).toString("hex");
-  // By itself Node takes no more than 32 MiB. scrypt needs 128 bytes times r for each n and p.
+  // Without a limit of ours Node takes 32 MiB at most. scrypt needs 128 r bytes for each n and p.
   const maxmem = 256 * r * (N + p);
   return (await scrypted(password, salt, 32, { N, r, p, maxmem })).toString("hex");
 }

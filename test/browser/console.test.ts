@@ -339,7 +339,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
       dataAvailabilityMode: "validium",
     } as const;
     const principal = await sandbox.engine.keys.authenticate(sandbox.description.apiKey);
-    await sandbox.engine.mint(principal, { users: [{ ownerAddress: owner, mints: [mint] }] });
+    await sandbox.engine.mint(principal, {
+      users: [{ ownerAddress: owner, mints: [mint] }],
+    } as unknown);
     await page.getByRole("button", { name: "Deliver now" }).click();
     const again = page.getByRole("button", { name: "Deliver again" }).first();
     await again.waitFor();

@@ -192,7 +192,9 @@ async function writeFromChain(): Promise<void> {
           dataAvailabilityMode: "zk-rollup",
         },
       }));
-      const answer = await engine.mint(principal, { users: [{ userId: users[0]?.userId, mints }] });
+      const answer = await engine.mint(principal, {
+        users: [{ userId: users[0]?.userId, mints }],
+      } as unknown);
       const { vaults } = answer;
       minted = vaults.map(({ vaultId }) => vaultId);
       const { settlement } = engine;

@@ -19,7 +19,7 @@ async function mintMany(
     }));
     const minted = await engine.mint(principal, {
       users: [{ userId: at(users, 0).userId, mints }],
-    });
+    } as unknown);
     vaults.push(...minted.vaults.map(({ vaultId }) => vaultId));
   }
   return vaults;

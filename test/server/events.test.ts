@@ -25,14 +25,14 @@ let minted = 0;
 const mint = async (): Promise<string> => {
   const { engine, key, users } = world;
   const request = { users: [{ userId: users[0], mints: entries(world, minted++) }] };
-  return (await engine.mint(await engine.keys.authenticate(key), request)).mintId;
+  return (await engine.mint(await engine.keys.authenticate(key), request as unknown)).mintId;
 };
 const mintElsewhere = async () => {
   const { engine, otherKey, otherUser, erc721 } = world;
   const mints = [{ ...entries(world, minted++)[1], assetId: erc721.assetId }];
   await engine.mint(await engine.keys.authenticate(otherKey), {
     users: [{ userId: otherUser, mints }],
-  });
+  } as unknown);
 };
 
 /** Enablements of the fixture. */

@@ -99,7 +99,7 @@ test.each([
           dataAvailabilityMode: of.mode,
         })),
       }));
-      const result = await engine.mint(principal, { users });
+      const result = await engine.mint(principal, { users } as unknown);
       const plain = JSON.stringify(await mintToWire(result));
       // Both results are written: the accepted one from columns, and the one that is read later
       // from objects.
@@ -124,7 +124,7 @@ test("a long answer waits for a turn between its pieces", async () => {
   }));
   const result = await engine.mint(await engine.keys.authenticate(key), {
     users: [{ userId: users[0], mints }],
-  });
+  } as unknown);
   let turns = 0;
   const { body } = await mintAnswer(result, new BufferPool(), async () => void turns++);
   expect(String(body)).toBe(JSON.stringify(await mintToWire(result)));

@@ -388,7 +388,7 @@ const deeds = {
       dataAvailabilityMode: mode,
     };
     const request = { users: [{ userId: this.users[0]?.userId, mints: [entry] }] };
-    return at((await this.engine.mint(this.principal, request)).vaults, 0).vaultId;
+    return at((await this.engine.mint(this.principal, request as unknown)).vaults, 0).vaultId;
   },
 
   /** The first user's signed request to withdraw from a vault, handed to the engine. */

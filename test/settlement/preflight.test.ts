@@ -118,7 +118,7 @@ describe("a foreign ERC-1155 token", () => {
             })),
           },
         ],
-      });
+      } as unknown);
     const setLimit = (id: bigint) =>
       wallet.writeContract({ abi, address, functionName: "setLimit", args: [id], chain: null });
     let later = 0;

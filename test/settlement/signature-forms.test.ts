@@ -96,7 +96,9 @@ describe("a signature in each form is good on L1, from", () => {
         ...mint,
         tokenId: `${first + i}`,
       }));
-      const { vaults: made } = await engine.mint(principal, { users: [{ ownerAddress, mints }] });
+      const { vaults: made } = await engine.mint(principal, {
+        users: [{ ownerAddress, mints }],
+      } as unknown);
       vaults.set(
         owner,
         made.map(({ vaultId }) => vaultId),

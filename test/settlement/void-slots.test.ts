@@ -44,7 +44,7 @@ async function mintAround(
   ];
   const { vaults } = await engine.mint(principal, {
     users: [{ userId: at(users, 0).userId, mints }],
-  });
+  } as unknown);
   return vaults.map(({ vaultId }) => vaultId);
 }
 
@@ -152,7 +152,7 @@ describe("a rollup batch that is more than a block can carry", () => {
     }));
     const minted = await engine.mint(principal, {
       users: [{ userId: at(users, 0).userId, mints }],
-    });
+    } as unknown);
     const limitBlocks = (gas: number) => chain.rpc("evm_setBlockGasLimit", [toHex(gas)]);
     await limitBlocks(187_500);
     for (let i = 0; i < 2; i++) {

@@ -52,7 +52,7 @@ export const APPLICATION_OPERATIONS = {
         ...(units !== undefined && { amount: units }),
         ...(amount !== undefined && { amountDecimal: amount }),
       };
-      const request = { users: [{ userId, ownerAddress, mints: [mint] }] };
+      const request: unknown = { users: [{ userId, ownerAddress, mints: [mint] }] };
       if (dryRun) return { dryRun, ...(await engine.mints.check(principal, request)) };
       return mintToWire(
         await engine.mint(principal, request, { ...(idempotencyKey && { idempotencyKey }) }),

@@ -22,7 +22,7 @@ function mintFields({ engine, tenant }: Fixture, fields: object, options = {}) {
   const entry = { dataAvailabilityMode: "validium", ...fields };
   return engine.mint(
     tenant.principal,
-    { users: [{ userId: tenant.users[0]?.userId, mints: [entry] }] },
+    { users: [{ userId: tenant.users[0]?.userId, mints: [entry] }] } as unknown,
     options,
   );
 }
@@ -185,7 +185,7 @@ function mintTo(made: Fixture, ...mints: object[]) {
   const users = [
     { userId: made.tenant.users[0]?.userId, mints: mints.map((mint) => ({ ...MODE, ...mint })) },
   ];
-  return made.engine.mint(made.tenant.principal, { users });
+  return made.engine.mint(made.tenant.principal, { users } as unknown);
 }
 
 const idsOf = (result: { readonly vaults: readonly { readonly tokenId: bigint | null }[] }) =>
@@ -211,7 +211,7 @@ describe("a mint by quantity", () => {
         },
         { userId: bob?.userId, mints: [{ ...MODE, assetId, quantity: 2 }] },
       ],
-    });
+    } as unknown);
     expect(idsOf(first)).toEqual([100n, 101n, 102n, 7n, 103n, null, 104n, 105n]);
     expect(first.vaults.map(({ userId }) => userId === bob?.userId)).toEqual([
       ...Array(6).fill(false),
@@ -250,7 +250,7 @@ describe("a mint by quantity", () => {
                 mints: [{ ...MODE, assetId, quantity }],
               },
             ],
-          }),
+          } as unknown),
         ),
       );
       for (const [i, result] of results.entries()) {
@@ -287,7 +287,7 @@ describe("a mint by quantity", () => {
     const mint = (engine: Engine, quantity: number) =>
       engine.mint(tenant.principal, {
         users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, assetId, quantity }] }],
-      });
+      } as unknown);
     await using theirs = await openTest(store);
     await using ours = await openTest(copy);
     await mint(theirs, 5);
@@ -311,12 +311,12 @@ describe("a mint by quantity", () => {
       users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, assetId, quantity: 3 }] }],
     };
     const once = { idempotencyKey: "order" };
-    const first = await engine.mint(tenant.principal, request, once);
-    const again = await engine.mint(tenant.principal, request, once);
+    const first = await engine.mint(tenant.principal, request as unknown, once);
+    const again = await engine.mint(tenant.principal, request as unknown, once);
     expect(again).toMatchObject({ replayed: true, mintId: first.mintId });
     expect(idsOf(again)).toEqual([5n, 6n, 7n]);
     const other = { users: [{ ...request.users[0], mints: [{ ...MODE, assetId, quantity: 4 }] }] };
-    expect((await refusal(engine.mint(tenant.principal, other, once))).code).toBe(
+    expect((await refusal(engine.mint(tenant.principal, other as unknown, once))).code).toBe(
       "idempotency_key_reused",
     );
     await mintTo(made, mintOf(assets.erc721, 1));
@@ -356,12 +356,15 @@ describe("a mint by quantity", () => {
     const users = (quantity: number) => ({
       users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, ...of(quantity) }] }],
     });
-    expect(await refusal(engine.mint(poor, users(2)))).toEqual({
+    expect(await refusal(engine.mint(poor, users(2) as unknown))).toEqual({
       code: "quota_exceeded",
       issues: { "": "quota_exceeded" },
     });
-    expect(await engine.mints.check(tenant.principal, users(2))).toEqual({ users: 1, mints: 2 });
-    expect(idsOf(await engine.mint(poor, users(1)))).toEqual([11n]);
+    expect(await engine.mints.check(tenant.principal, users(2) as unknown)).toEqual({
+      users: 1,
+      mints: 2,
+    });
+    expect(idsOf(await engine.mint(poor, users(1) as unknown))).toEqual([11n]);
     expect((await all(engine.keys.list(tenant.applicationId))).at(-1)).toMatchObject({
       mintsUsed: 1n,
     });

@@ -129,7 +129,9 @@ describe("an asset without mints", () => {
       },
     ];
     expect(
-      (await engine.mint(tenant.principal, { users })).vaults.map(({ tokenId }) => tokenId),
+      (await engine.mint(tenant.principal, { users } as unknown)).vaults.map(
+        ({ tokenId }) => tokenId,
+      ),
     ).toEqual([10n, 11n]);
   });
 

@@ -73,6 +73,19 @@ describe("a program that embeds the engine", () => {
     expectTypeOf<MintRequest>().toExtend<{ users: readonly unknown[] }>();
     const request: client.MintRequest = { users: [] };
     const { engine, tenant } = await fixture();
+    const refusedByTypes = async () => {
+      // @ts-expect-error a request has users
+      await engine.mint(tenant.principal, {});
+      // @ts-expect-error users are a list
+      await engine.mint(tenant.principal, { users: 5 });
+      const mints = [{ assetId: "", dataAvailabilityMode: "zk" }];
+      // @ts-expect-error no such mode
+      await engine.mint(tenant.principal, { users: [{ userId: "", mints }] });
+      // @ts-expect-error an entry names its asset
+      await engine.mints.check(tenant.principal, { users: [{ userId: "", mints: [{}] }] });
+      await engine.mint(tenant.principal, JSON.parse("{}"));
+    };
+    await expect(refusedByTypes()).rejects.toBeInstanceOf(MintmarkError);
     const wrong: unknown[] = [undefined, null, 5, "text", [], {}, { scopes: "mint" }];
     const calls = wrong.flatMap((value) => [
       engine.mint(value as Principal, request),

@@ -244,7 +244,7 @@ describe("a list of withdrawals", () => {
     const { applicationId } = tenant;
     const entries = [mintOf(assets.erc20, "", 100), mintOf(assets.erc1155, 7, 100)];
     const users = OWNERS.map((_owner, i) => ({ userId: tenant.users[i]?.userId, mints: entries }));
-    const { vaults } = await engine.mint(tenant.principal, { users });
+    const { vaults } = await engine.mint(tenant.principal, { users } as unknown);
     await engine.operator.seal("validium");
     const ids: string[] = [];
     for (const [i, { vaultId }] of vaults.entries()) {
@@ -420,7 +420,9 @@ describe("a page of batches", () => {
 });
 
 const mint = ({ engine, tenant }: Fixture, user: number, ...mints: object[]) =>
-  engine.mint(tenant.principal, { users: [{ userId: tenant.users[user]?.userId, mints }] });
+  engine.mint(tenant.principal, {
+    users: [{ userId: tenant.users[user]?.userId, mints }],
+  } as unknown);
 
 describe("the reference of a mint", () => {
   it("is in its transaction, and finds its transactions and vaults, page by page and after a restart", async () => {
@@ -497,12 +499,12 @@ describe("the reference of a mint", () => {
       ],
     });
     const once = { idempotencyKey: "k" };
-    const { mintId } = await engine.mint(tenant.principal, request("a"), once);
-    expect(await engine.mint(tenant.principal, request("a"), once)).toMatchObject({
+    const { mintId } = await engine.mint(tenant.principal, request("a") as unknown, once);
+    expect(await engine.mint(tenant.principal, request("a") as unknown, once)).toMatchObject({
       replayed: true,
       mintId,
     });
-    expect((await refusal(engine.mint(tenant.principal, request("b"), once))).code).toBe(
+    expect((await refusal(engine.mint(tenant.principal, request("b") as unknown, once))).code).toBe(
       "idempotency_key_reused",
     );
   });

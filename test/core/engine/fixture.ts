@@ -122,13 +122,11 @@ export async function newTenant(
   return { applicationId, principal, token, users };
 }
 
-export interface MintBody {
-  readonly assetId: core.Uuid;
+/** An entry of a mint, by a text. */
+export interface MintBody extends core.MintEntry {
   readonly mintingBlob: string;
   readonly amount: number | string;
   readonly dataAvailabilityMode: core.Mode;
-  readonly reference?: string;
-  readonly metadata?: unknown;
 }
 
 /** The identifier text as the API wants it. */

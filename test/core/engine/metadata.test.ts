@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import type { Uuid } from "../../../core/index.ts";
+import type { JsonObject, Uuid } from "../../../core/index.ts";
 import {
   type Fixture,
   fixture,
@@ -36,7 +36,11 @@ async function owned(standard: "erc721" | "erc1155" | "erc20" = "erc721") {
     mint: (text: string | number, metadata: unknown, more: object = {}) =>
       engine.mint(
         tenant.principal,
-        requestOf(tenant.users[0], { ...mintOf(assetId, text), metadata, ...more }),
+        requestOf(tenant.users[0], {
+          ...mintOf(assetId, text),
+          metadata: metadata as JsonObject,
+          ...more,
+        }),
       ),
   };
 }
@@ -126,7 +130,9 @@ describe("the metadata of a token", () => {
       issues: { "/tokenIds/0": "metadata_not_found" },
     });
     const mint = (...mints: object[]) =>
-      engine.mint(tenant.principal, { users: [{ userId: tenant.users[0]?.userId, mints }] });
+      engine.mint(tenant.principal, {
+        users: [{ userId: tenant.users[0]?.userId, mints }],
+      } as unknown);
     await mint({ assetId, metadata: ONE }, { assetId, metadata: TWO }, { assetId, quantity: 2 });
     const read = async (id: bigint) =>
       JSON.parse((await engine.metadata.served(assetId, id)).json) as unknown;
@@ -206,7 +212,7 @@ describe("the metadata of a token", () => {
     const made = await owned("erc1155");
     const { engine, tenant, assetId } = made;
     await made.set(1n, ONE);
-    const named = (metadata: unknown) => ({ ...mintOf(assetId, 1), metadata });
+    const named = (metadata: JsonObject) => ({ ...mintOf(assetId, 1), metadata });
     await engine.mint(tenant.principal, requestOf(tenant.users[0], named(TWO), named(ONE)));
     expect(await made.served(1n)).toEqual(ONE);
     await engine.mint(tenant.principal, requestOf(tenant.users[0], named(ONE), named(TWO)));

@@ -186,7 +186,7 @@ describe("keys", () => {
       expect(await code(wrong)).toBe("credentials_invalid");
     }
     const principal = await engine.keys.authenticate(secret);
-    expect((await refusal(engine.mint(principal, {}))).code).toBe("scope_missing");
+    expect((await refusal(engine.mint(principal, {} as unknown))).code).toBe("scope_missing");
     clock.now += 1000;
     expect(await code(secret)).toBe("credentials_expired");
     await engine.keys.revoke(key.keyId);

@@ -29,7 +29,9 @@ const entry = ({ assets }: Fixture, more: object = {}) => ({
 describe("a mint to an address", () => {
   it("creates its user once, and mints to it from then on", async ({ engine, tenant, made }) => {
     const mint = () =>
-      engine.mint(tenant.principal, { users: [{ ownerAddress: NEW, mints: [entry(made)] }] });
+      engine.mint(tenant.principal, {
+        users: [{ ownerAddress: NEW, mints: [entry(made)] }],
+      } as unknown);
     const minted = [await mint(), ...(await Promise.all([mint(), mint(), mint()]))];
     const vaults = minted.flatMap((result) => result.vaults);
     const [{ userId, ownerAddress } = { userId: "", ownerAddress: "" }] = vaults;
@@ -56,7 +58,9 @@ describe("a mint to an address", () => {
     const { engine, tenant } = made;
     const { applicationId } = tenant;
     const mint = () =>
-      engine.mint(tenant.principal, { users: [{ ownerAddress: NEW, mints: [entry(made)] }] });
+      engine.mint(tenant.principal, {
+        users: [{ ownerAddress: NEW, mints: [entry(made)] }],
+      } as unknown);
     const [first, created, second] = await Promise.all([
       mint(),
       engine.users.createAll(applicationId, [{ ownerAddress: NEW }]),
@@ -77,7 +81,7 @@ describe("a mint to an address", () => {
       (
         await on.mint(principal, {
           users: [{ ownerAddress: OWNERS[0].address, mints: [entry(made)] }],
-        })
+        } as unknown)
       ).vaults[0]?.userId;
     expect(await mintAs(tenant.principal)).toBe(tenant.users[0]?.userId);
     expect(await mintAs(other.principal)).toBe(other.users[0]?.userId);
@@ -90,8 +94,8 @@ describe("a mint to an address", () => {
   it("repeats under its idempotency key", async ({ engine, tenant, made }) => {
     const request = { users: [{ ownerAddress: NEW, mints: [entry(made)] }] };
     const once = { idempotencyKey: "order" };
-    const first = await engine.mint(tenant.principal, request, once);
-    expect(await engine.mint(tenant.principal, request, once)).toMatchObject({
+    const first = await engine.mint(tenant.principal, request as unknown, once);
+    expect(await engine.mint(tenant.principal, request as unknown, once)).toMatchObject({
       replayed: true,
       mintId: first.mintId,
       vaults: first.vaults,
@@ -106,10 +110,10 @@ describe("a mint to an address", () => {
   }) => {
     const good = { ownerAddress: NEW, mints: [entry(made)] };
     const bad = { ownerAddress: OTHER, mints: [entry(made, { assetId: assets.erc20 })] };
-    expect((await refusal(engine.mint(tenant.principal, { users: [good, bad] }))).code).toBe(
-      "validation_failed",
-    );
-    expect(await engine.mints.check(tenant.principal, { users: [good] })).toEqual({
+    expect(
+      (await refusal(engine.mint(tenant.principal, { users: [good, bad] } as unknown))).code,
+    ).toBe("validation_failed");
+    expect(await engine.mints.check(tenant.principal, { users: [good] } as unknown)).toEqual({
       users: 1,
       mints: 1,
     });
@@ -124,7 +128,7 @@ describe("a mint to an address", () => {
     const { secret } = await engine.keys.issue(tenant.applicationId, { scopes: ["mint"] });
     const minter = await engine.keys.authenticate(secret);
     const mint = (ownerAddress: Address) =>
-      engine.mint(minter, { users: [{ ownerAddress, mints: [entry(made)] }] });
+      engine.mint(minter, { users: [{ ownerAddress, mints: [entry(made)] }] } as unknown);
     expect(await refusal(mint(NEW))).toEqual({
       code: "scope_missing",
       issues: { "/users/0/ownerAddress": "scope_missing" },
@@ -144,7 +148,7 @@ describe("a mint to an address", () => {
     ["null", { ownerAddress: null }, "validation_failed"],
   ] as const)("refuses %s", async ([, user, code], { made }) => {
     const request = { users: [{ ...user, mints: [entry(made)] }] };
-    expect(await refusal(made.engine.mint(made.tenant.principal, request))).toEqual({
+    expect(await refusal(made.engine.mint(made.tenant.principal, request as unknown))).toEqual({
       code,
       issues: { "/users/0/ownerAddress": code },
     });
@@ -156,7 +160,7 @@ describe("a mint to an address", () => {
       refusal(
         engine.mint(tenant.principal, {
           users: users.map((user) => ({ ...user, mints: [entry(made)] })),
-        }),
+        } as unknown),
       );
     expect(await mint({ userId, ownerAddress: OWNER })).toEqual({
       code: "validation_failed",
@@ -285,9 +289,9 @@ describe("an entry without a mode", () => {
       users: [{ userId: tenant.users[0]?.userId, mints: [{ assetId: assets.erc20, amount: 5 }] }],
     };
     const once = { idempotencyKey: "order" };
-    const first = await engine.mint(tenant.principal, request, once);
+    const first = await engine.mint(tenant.principal, request as unknown, once);
     await engine.assets.change(assets.erc20, { dataAvailabilityMode: "zk-rollup" });
-    expect(await engine.mint(tenant.principal, request, once)).toMatchObject({
+    expect(await engine.mint(tenant.principal, request as unknown, once)).toMatchObject({
       replayed: true,
       mintId: first.mintId,
     });

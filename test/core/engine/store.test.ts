@@ -129,7 +129,9 @@ describe("a store", () => {
     );
     await Promise.all([engine.close(), engine.close()]);
     expect((await mint).transactions).toHaveLength(1);
-    expect((await refusal(engine.mint(tenant.principal, {}))).code).toBe("engine_closed");
+    expect((await refusal(engine.mint(tenant.principal, {} as unknown))).code).toBe(
+      "engine_closed",
+    );
     expect((await refusal(engine.vaults.get(tenant.applicationId, 0n))).code).toBe("engine_closed");
     expect((await refusal(engine.proofs.content(0n))).code).toBe("engine_closed");
     expect(() => engine.batches.state()).toThrow(

@@ -18,7 +18,7 @@ function mintFields({ engine, tenant }: Fixture, fields: object, options = {}) {
   const entry = { amount: 1, dataAvailabilityMode: "validium", ...fields };
   return engine.mint(
     tenant.principal,
-    { users: [{ userId: tenant.users[0]?.userId, mints: [entry] }] },
+    { users: [{ userId: tenant.users[0]?.userId, mints: [entry] }] } as unknown,
     options,
   );
 }
@@ -78,7 +78,7 @@ describe("a token named by its id", () => {
     ];
     const userId = tenant.users[0]?.userId;
     expect(
-      await refusal(engine.mint(tenant.principal, { users: [{ userId, mints: both }] })),
+      await refusal(engine.mint(tenant.principal, { users: [{ userId, mints: both }] } as unknown)),
     ).toEqual({
       code: "duplicate_mint",
       issues: { "/users/0/mints/1/tokenId": "duplicate_mint" },
