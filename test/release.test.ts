@@ -11,7 +11,8 @@ test("nothing but `private` keeps the package from being published", () => {
   expect(manifest.private).toBe(true);
   expect(releaseFaults(manifest, changelog, repository)).toEqual([]);
   expect(manifest.publishConfig).toEqual({ access: "public", provenance: true });
-  const files = ["CODEOWNERS", "PULL_REQUEST_TEMPLATE.md", "workflows/release.yml"];
+  const workflows = ["workflows/check.yml", "workflows/release.yml"];
+  const files = ["CODEOWNERS", "PULL_REQUEST_TEMPLATE.md", ...workflows];
   const templates = ["ISSUE_TEMPLATE/bug.md", "ISSUE_TEMPLATE/idea.md"];
   for (const file of [...files, ...templates])
     expect(existsSync(new URL(`.github/${file}`, root)), file).toBe(true);
@@ -23,5 +24,13 @@ test("a release is refused without a section of the changelog, a field, or its o
     "package.json has no bugs",
     "CHANGELOG.md has no section with a date for 9.9.9",
     expect.stringContaining("this is someone/fork"),
+  ]);
+});
+
+test("a release is refused under a tag of another version", () => {
+  const { version } = manifest;
+  expect(releaseFaults(manifest, changelog, repository, `v${version}`)).toEqual([]);
+  expect(releaseFaults(manifest, changelog, repository, "v9.9.9")).toEqual([
+    `the tag is v9.9.9, and package.json has the version ${version}`,
   ]);
 });

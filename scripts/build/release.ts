@@ -25,6 +25,7 @@ export function releaseFaults(
   fields: Readonly<Record<string, unknown>>,
   changelog: string,
   builtIn: string | undefined,
+  tag?: string,
 ): string[] {
   const { version, repository } = fields;
   const faults = NEEDED.filter((name) => fields[name] === undefined).map(
@@ -32,6 +33,8 @@ export function releaseFaults(
   );
   if (!changelog.includes(`\n## [${version}] - `))
     faults.push(`CHANGELOG.md has no section with a date for ${version}`);
+  if (tag !== undefined && tag !== `v${version}`)
+    faults.push(`the tag is ${tag}, and package.json has the version ${version}`);
   const { url = "" } = (repository ?? {}) as { url?: string };
   if (builtIn !== undefined && !url.endsWith(`/${builtIn}.git`))
     faults.push(`package.json names ${url}, and this is ${builtIn}: provenance would be refused`);
@@ -43,7 +46,9 @@ if (import.meta.main) {
     "Usage: npm run release:check\n\nRuns every check and every test, and packs the package. Takes hours.\n",
   );
   const changelog = readFileSync(`${ROOT}CHANGELOG.md`, "utf8");
-  const faults = releaseFaults(manifest, changelog, process.env.GITHUB_REPOSITORY);
+  const { GITHUB_REPOSITORY, GITHUB_REF_TYPE, GITHUB_REF_NAME } = process.env;
+  const tag = GITHUB_REF_TYPE === "tag" ? GITHUB_REF_NAME : undefined;
+  const faults = releaseFaults(manifest, changelog, GITHUB_REPOSITORY, tag);
   if (manifest.private) faults.push("package.json says private: take that out to publish");
   const changes = execFileSync("git", ["status", "--porcelain"], { cwd: ROOT, encoding: "utf8" });
   if (changes !== "") faults.push("the working tree has changes");

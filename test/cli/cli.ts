@@ -8,7 +8,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { runCli } from "../../scripts/commands/program.ts";
 
 /** `npm run server` gives these to node. */
-export const SERVER: readonly string[] = packageJson.scripts.server.split(" ").slice(2);
+export const SERVER: readonly string[] = packageJson.scripts.server.split(" ").slice(1);
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
