@@ -52,7 +52,7 @@ export function sectionsText(sections: readonly SectionResult[]): string {
   const texts = sections.map((section) => {
     const noted = section.rows.filter(({ note }) => note !== undefined);
     const notes = [...Map.groupBy(noted, ({ note }) => note)].map(([note, rows]) =>
-      wrapped(`- ${rows.map(({ label }) => label).join("; ")}: ${note}.`),
+      wrapped(`- ${subjectsOf(rows).join("; ")}: ${note}.`),
     );
     const remarks = notes.length === 0 ? [] : ["", ...notes];
     return [
@@ -66,6 +66,16 @@ export function sectionsText(sections: readonly SectionResult[]): string {
     ];
   });
   return texts.map((lines) => lines.join("\n")).join("\n");
+}
+
+/** What a note is about: rows of one library with several hashes share its name. */
+function subjectsOf(rows: readonly Row[]): string[] {
+  if (rows.length === 1) return rows.map(({ label }) => label);
+  return [
+    ...new Set(
+      rows.map(({ label }) => label.replace(/, (?:Mintmark's keccak|@noble\/hashes)$/, "")),
+    ),
+  ];
 }
 
 /** Writes the page of a command's results into docs/. `about` tells how to read them. */
