@@ -56,7 +56,7 @@ export type Code = ErrorCode | ServerErrorCode;
 /** The route with the errors of RFC 6749, 5.2. */
 export const TOKEN_PATH = "/oauth/token";
 
-/** The HTTP status of every code. A test compares it with the table of docs/api.md. */
+/** The HTTP status of every code. A test compares it with OpenAPI and docs/api.md. */
 export const STATUS_OF: Readonly<Record<Code, number>> = {
   validation_failed: 400,
   malformed_request: 400,

@@ -30,7 +30,7 @@ const drop = responseComponent("Drop", {
     .strictObject({ code: z.string(), detail: z.string() })
     .nullable()
     .describe(
-      "Why it failed: a code of the table of errors, or `drop_unsure`. Upload the same rows again to go on.",
+      "Why it failed: an error's code, or `drop_unsure`. Upload the same rows again to go on.",
     ),
   createdAt: outTime,
   finishedAt: outTime.nullable(),
