@@ -6,7 +6,7 @@
  */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { answerHelp } from "../scripts/cli/exit.ts";
-import { BASE_FLOOR, priceTable } from "./gas/prices.ts";
+import { BASE_FLOOR, priceTable, yearOfMinutes } from "./gas/prices.ts";
 import { asMarkdown, withFigures } from "./gas/report.ts";
 
 const USAGE =
@@ -21,8 +21,10 @@ if (option === "--prices") {
   const [l1 = 0, blob = 0, ether = 0, base = BASE_FLOOR] = others.map(Number);
   const isGiven = [3, 4].includes(others.length) && [l1, blob, ether, base].every((one) => one > 0);
   if (!isGiven) refuse();
-  const table = priceTable(await readFile(GAS_PAGE, "utf8"), { l1, blob, ether, base });
-  process.stdout.write(`${table}\n`);
+  const page = await readFile(GAS_PAGE, "utf8");
+  const { blobs, validium } = yearOfMinutes(page, { l1, blob, ether, base });
+  const year = `A batch each minute costs ${blobs} a year in blobs, and ${validium} as validium on Base.`;
+  process.stdout.write(`${priceTable(page, { l1, blob, ether, base })}\n\n${year}\n`);
 } else if (others.length > 0 || (option !== undefined && option !== "--json")) {
   refuse();
 } else {

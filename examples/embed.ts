@@ -8,7 +8,7 @@ import { openEngine } from "mintmark";
 
 const engine = await openEngine({
   store: "./data", // a LevelDB folder, or any abstract-level database
-  createIfMissing: true, // leave this out once L1 has batches of the store
+  createIfMissing: true, // for the first run; take it out before you settle on L1
   environment: "sandbox",
   settlement: {
     chainId: 31337n,
@@ -23,13 +23,14 @@ const { applicationId } = await engine.applications.create({
 });
 const { assetId } = await engine.assets.add({
   assetId: "0198c3e0-5d2f-7c31-9a64-1f0b8e7d2a11",
-  applicationId, // its own token: mintable as soon as L1 has it registered
+  applicationId, // only this application may mint it
   standard: "erc721",
   contractAddress: "0xbcf26943c0197d2ee0e5d05c716be60cc2761508",
   name: "Swords",
   symbol: "SWRD",
   firstTokenId: 1n, // the engine numbers the swords
 });
+// The settlement loop does this when L1 has registered the token.
 await engine.operator.recordRegistered(assetId);
 
 const owner = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";

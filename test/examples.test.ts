@@ -195,11 +195,11 @@ describe("the examples, run as their reader runs them", () => {
         const own = { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, ...l1, ...values };
         return pasted(`${settings.commands}${step.commands}${more}`, own);
       };
-      const KEY = /0x[0-9a-f]{40}/.exec(await paste(makeKey, {}))?.[0] ?? "";
+      const SESSION = /0x[0-9a-f]{40}/.exec(await paste(makeKey, {}))?.[0] ?? "";
       const ended = await Promise.all([
         paste(give, { VAULT: gift }),
         paste(redeem, { VAULT: ticket }),
-        paste(session, { KEY, OWNER: ALICE.owner.address, ASSET: sword(), VAULT: lent }),
+        paste(session, { SESSION, OWNER: ALICE.owner.address, ASSET: sword(), VAULT: lent }),
       ]);
       for (const text of ended) expect(text).toMatch(/status\s+finalized/);
       expect(ended[2]).toMatch(/status\s+revoked/);

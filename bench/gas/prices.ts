@@ -18,7 +18,14 @@ const MINTS = 1_000_000;
 const MINTS_IN_SIX_BLOBS = 24_576;
 /** Gas of a blob's element, which holds one mint. */
 const BLOB_GAS = 32;
-/** Gas of a claim by a proof of 20 siblings, measured with OpenZeppelin's contracts. */
+/** A blob costs all of its elements, however few hold a mint. */
+const ELEMENTS = 4_096;
+const MINUTES_OF_A_YEAR = 365 * 24 * 60;
+/**
+ * Gas of a claim by a proof of 20 siblings, of OpenZeppelin's MerkleProof and BitMaps, that mints an
+ * ERC-721 or an ERC-20 of OpenZeppelin to a new owner. It was measured by hand in November 2026, on
+ * an in-process chain like that of docs/gas.md; no command of this repository measures it again.
+ */
 const MERKLE_CLAIM = { erc721: 92_165, erc20: 74_915 };
 /** Gas of the transaction that writes the root of all claims. */
 const MERKLE_ROOT = 50_000;
@@ -54,7 +61,7 @@ export function priceTable(gasPage: string, { l1, blob, ether, base }: Prices): 
       "**Mintmark on L1, in blobs**",
       million(inBlobs, l1),
       dollars(gas("withdrawals-from-blobs", EXIT), l1),
-      "L1",
+      "L1, and after 18 days an archive of blobs",
       "after the exit",
       ownRun,
     ],
@@ -116,6 +123,27 @@ export function priceTable(gasPage: string, { l1, blob, ether, base }: Prices): 
     ],
   ];
   return rows.map((row) => `| ${row.join(" | ")} |`).join("\n");
+}
+
+/**
+ * A year of batches, one each minute, in dollars. A batch costs the same however few mints it holds.
+ *
+ * @param gasPage - the Markdown of docs/gas.md, which has the figures
+ * @throws Error when the page lacks a figure
+ */
+export function yearOfMinutes(gasPage: string, { l1, blob, ether, base }: Prices) {
+  const oneBlob = figureIn(
+    gasPage,
+    "rollup-batches-in-blobs",
+    "transaction",
+    "4,096 mints in one blob",
+  );
+  const validium = figureIn(gasPage, "validium-batches", "transaction", "3 of 5 signatures");
+  const year = (gwei: number) => money(gwei * 1e-9 * ether * MINUTES_OF_A_YEAR);
+  return {
+    blobs: year(oneBlob * l1 + BLOB_GAS * ELEMENTS * blob),
+    validium: year(validium * base),
+  };
 }
 
 /** Two significant digits, and all digits of whole dollars. */

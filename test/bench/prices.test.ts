@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { BASE_FLOOR, priceTable } from "../../bench/gas/prices.ts";
+import { BASE_FLOOR, priceTable, yearOfMinutes } from "../../bench/gas/prices.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const README = readFileSync(`${ROOT}README.md`, "utf8");
@@ -25,6 +25,10 @@ test("README's table of costs has the figures of docs/gas.md at the prices that 
 });
 
 test("README's sentences have the table's figures", () => {
+  const { blobs, validium } = yearOfMinutes(GAS_PAGE, PRICES);
+  expect(README.replaceAll("\n", " ")).toContain(
+    `A batch each minute costs ${blobs} a year in blobs, and ${validium} as validium on Base`,
+  );
   const direct = costOf(README, "ERC-721 minted on Base, 100 a transaction") ?? "";
   expect(direct).toMatch(/^\$47\d$/);
   expect(README).toContain("direct mints cost some $470 a million");
@@ -36,7 +40,9 @@ test("README's sentences have the table's figures", () => {
 test("`npm run gas -- --prices` prints the table at the reader's prices, and refuses others", () => {
   const { stdout, status } = run("--prices", "1", "0.5", "4000", "0.01");
   expect(status).toBe(0);
-  expect(stdout.trim()).toBe(priceTable(GAS_PAGE, { l1: 1, blob: 0.5, ether: 4_000, base: 0.01 }));
+  const theirs = { l1: 1, blob: 0.5, ether: 4_000, base: 0.01 };
+  expect(stdout).toContain(`${priceTable(GAS_PAGE, theirs)}\n`);
+  expect(stdout).toContain(`costs ${yearOfMinutes(GAS_PAGE, theirs).blobs} a year in blobs`);
   expect(costOf(stdout, "ERC-721 minted on Base")).toBe("$1,892");
   const refused = run("--prices", "1", "cheap", "2000");
   expect(refused.status).toBe(2);
