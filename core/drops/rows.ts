@@ -240,7 +240,7 @@ function columnsOf(names: readonly string[]): string[] {
   return names.map((name, i) => (name === "" ? `${UNNAMED}${i + 1}` : name));
 }
 
-/** What a header without its quoted cells shows, if the file has another form. */
+/** A header that matches, its quoted cells left out, shows that the file has another form. */
 const OTHER_FORMS = [
   [/^[[{]/, "the file is JSON; send one object a line as NDJSON"],
   [
@@ -338,7 +338,7 @@ const NEWLINE = 0x0a;
 
 const BOM = Buffer.from("\ufeff");
 const NO_OBJECT = "the line is not a JSON object";
-/** What a line without a JSON object shows, when white space around it is left out. */
+/** A trimmed line that matches, and is no JSON object, shows why. */
 const OTHER_LINES = [
   [/\ufffd/, "the line has bytes that are not UTF-8; save the file in UTF-8"],
   [/\}\s*,$/, "a comma follows the object; write one object a line, without commas between"],
