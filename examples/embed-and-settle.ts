@@ -93,7 +93,7 @@ stopping.abort();
 await settling;
 await engine.close();
 
-/** Resolves with the first event of the type that fits: of those to come, and of the past. */
+/** Resolves when an event of the type fits, or at once if one has fitted already. */
 async function told<T extends EventType>(type: T, fits: (data: EventData[T]) => boolean) {
   for await (const event of engine.events.stream(applicationId, { follow: true }))
     if (event.type === type && fits(event.data as EventData[T])) return;

@@ -64,9 +64,11 @@ describe("the examples, run as their reader runs them", () => {
     expect(blocks.map(([, code]) => code).join("\n")).toBe(
       read("examples/embed-and-settle.ts").replace(HEAD, ""),
     );
-    const [, deploying, running, ...more] = stepsOf("embed");
+    const [installing, starting, deploying, running, ...more] = stepsOf("embed");
     if (deploying === undefined || running === undefined)
       throw new Error("the guide lost commands");
+    expect(installing?.commands).toContain("npm install mintmark hardhat viem");
+    expect(starting?.commands).toBe("npx mintmark chain\n");
     expect(more).toEqual([]);
     const own = mkdtempSync(join(folder, "settled-"));
     const chain = await startChain("local", 0);
