@@ -86,7 +86,8 @@ type WithdrawalEvents = {
 
 /**
  * A durable change, told in the order of the journal. It has the name that webhooks and streams
- * have for it; `access` and `webhook` concern the process alone.
+ * have for it, and the engine's own record as its data. Other types are in an application's stream
+ * alone; `access` and `webhook` concern the process alone.
  */
 export interface EngineEvents extends BatchEvents, WithdrawalEvents {
   readonly "mint.accepted": {
