@@ -7,8 +7,11 @@ import type { PortalIdentity } from "../../core/ports.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { runCli } from "../../scripts/commands/program.ts";
 
-/** `npm run server` gives these to node. */
-export const SERVER: readonly string[] = packageJson.scripts.server.split(" ").slice(1);
+/**
+ * `npm run server` gives these to node. Without `exec` a shell may stay between npm and the server,
+ * and keep signals from it.
+ */
+export const SERVER: readonly string[] = packageJson.scripts.server.split(" ").slice(2);
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
