@@ -28,13 +28,13 @@ export const ABOUT = {
   MINTMARK_OPERATOR_PASSWORD_FILE:
     "File of the keystore's password; `-`, the default, is standard input.",
   MINTMARK_OPERATOR_SIGNER:
-    "In place of the key: `<address>=<url>` of a service that signs, such as a KMS; docs/guides/keys.md.",
+    "In place of the key: `<address>=<url>` of a service that signs; docs/guides/keys.md.",
   MINTMARK_RECEIPT_KEY: "The private key that signs receipts of mints; publish its address.",
   MINTMARK_RECEIPT_KEYSTORE: "In place of that key: an encrypted file of it.",
   MINTMARK_RECEIPT_PASSWORD_FILE:
     "File of that keystore's password; `-`, the default, is standard input.",
   MINTMARK_RECEIPT_SIGNER:
-    "In place of that key: `<address>=<url>` of a service that signs. Each mint with a receipt waits for it.",
+    "In place of that key: `<address>=<url>` of a service that signs. Each mint waits for it.",
   MINTMARK_FROM_BLOCK: "Deployment block of the contract.",
   MINTMARK_CONFIRMATIONS:
     "Blocks after which a block counts as final; default the chain's own finality.",
@@ -56,11 +56,11 @@ export const ABOUT = {
   MINTMARK_SEAL_BYTES_ROLLUP:
     "Bytes of data at which a `zk-rollup` batch in calldata is sealed; nodes accept no transaction above 131072.",
   MINTMARK_MAX_FEE_PER_GAS:
-    "Most wei ever offered for a unit of gas; by default 64 times the estimate at a transaction's first offer. At this cap a transaction waits.",
+    "Most wei ever offered for a unit of gas; by default 64 times the first estimate.",
   MINTMARK_MAX_FEE_PER_BLOB_GAS:
     "The same for a unit of blob gas. While the blob fee is above this cap, a commit by blobs waits, and validium commits and relays behind it.",
   MINTMARK_ROLLUP_DATA:
-    "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`: blobs on Ethereum, Sepolia, Hoodi, Gnosis, Chiado and local chains (1337, 31337, 31338) if the precompile 0x0a works there, calldata elsewhere.",
+    "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`, which is blobs on Ethereum, Sepolia, Hoodi, Gnosis, Chiado and local chains (1337, 31337, 31338) if the precompile 0x0a works there, calldata elsewhere.",
   MINTMARK_REPLACE_SECONDS:
     "Time after which an unmined transaction is sent again at a higher fee.",
   MINTMARK_SETTLE_SECONDS: "Time between reads of L1.",
@@ -75,7 +75,7 @@ export const ABOUT = {
   MINTMARK_ORIGIN:
     "The server's address for browsers, such as `https://mint.example`. Without it owners sign in over localhost only.",
   MINTMARK_HOSTS:
-    "Further names for requests to the server, or `*` for any. Always accepted: the origin's, `localhost`, addresses, names without a dot.",
+    "Further names for requests, or `*` for any, beside the origin's, `localhost`, addresses and names without a dot.",
   MINTMARK_EXPLORER_RPC:
     "An RPC that the explorer offers to visitors; it must accept requests from any origin.",
   MINTMARK_NEW_TOKENS:
@@ -94,13 +94,12 @@ export const ABOUT = {
   MINTMARK_JWT_ISSUER: "The identity provider's name, as in `iss`.",
   MINTMARK_JWT_AUDIENCE: "The required `aud` of its tokens.",
   MINTMARK_TRUSTED_PROXIES: "Addresses whose X-Forwarded-For is trusted.",
-  MINTMARK_RATE_UNITS:
-    "Units of a key in each window; at least those of the largest request. docs/api.md lists the costs.",
+  MINTMARK_RATE_UNITS: "Units of a key in each window; docs/api.md lists the costs.",
   MINTMARK_RATE_WINDOW_SECONDS: "Length of the window.",
   MINTMARK_MEMORY_MIB:
     "MiB of request bodies and unread responses. An application may hold as much as is still free.",
   MINTMARK_CLOCK_AHEAD_HOURS:
-    "Most time that the clock may be ahead of the journal. Raise it to start a store after a longer pause.",
+    "Most time that the clock may be ahead of the journal, such as after a pause.",
   MINTMARK_IDEMPOTENCY_HOURS:
     "Time for which an idempotency key returns its mint; then it is deleted.",
   MINTMARK_REQUEST_TIMEOUT_SECONDS: "Timeout for receiving a whole request.",
