@@ -350,7 +350,7 @@ describe("docs/api.md", () => {
       USER: world.users[0],
       ERC20: world.erc20.assetId,
       ERC721: world.erc721.assetId,
-      KEY: world.key,
+      MINTMARK_API_KEY: world.key,
     };
     for (const { groups: { request = "", answer = "" } = {} } of examples) {
       const filled = request.replaceAll(/\$(\w+)/g, (_, name: string) => names[name] ?? "");
