@@ -28,7 +28,9 @@ import {Withdrawals} from "./state/Withdrawals.sol";
 ///   7. The holder of a token brings it back: the token burns it and has this contract make a vault
 ///      ({Makings-make}), which is withdrawn or given away like any other. An owner of many small
 ///      vaults, or of one at its last transfer, has this contract make them anew
-///      ({Makings-renew}).
+///      ({Renewals-renew}).
+///   8. Two owners sign orders for each other's vaults. Anybody has this contract settle them
+///      ({Trades-settle}).
 ///
 /// Four pieces of code run on this one storage, because one contract could not hold them: commits
 /// and withdrawals here, transfers in {Transfers}, L1's own vaults in {Makings}, all else in
@@ -116,7 +118,10 @@ contract StateCommitment is Commits, IDeployment {
     }
 
     function _isOfMakings(bytes4 selector) private pure returns (bool) {
-        return selector == IMakings.make.selector || selector == IMakings.renew.selector;
+        return
+            selector == IMakings.make.selector ||
+            selector == IMakings.renew.selector ||
+            selector == IMakings.settle.selector;
     }
 
     function _isOfTransfers(bytes4 selector) private pure returns (bool) {

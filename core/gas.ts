@@ -50,6 +50,8 @@ export const GAS_AROUND_ITEM = 30_000n;
 export const GAS_AROUND_ITEMS = 50_000n;
 /** The contract gives an item of a transferred vault this gas besides. */
 export const WAY_GAS = 300_000n;
+/** The least gas that the contract gives each trade: two proofs, and both owners' wallets. */
+export const TRADE_GAS = 2_000_000n;
 /**
  * Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try
  * longer.

@@ -7,6 +7,7 @@ import { packMadeVaultId } from "../../core/protocol/vault.ts";
 import { account, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { sendCalldata } from "./commits.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";
+import { trades } from "./trades.ts";
 
 const UNITS_AIM = 90_000;
 const ID_AIM = 120_000;
@@ -23,9 +24,15 @@ export async function makingSection(): Promise<Section> {
   return {
     title: "Vaults that L1 makes",
     method: `A holder enters all its units of one of this project's tokens. An exit is the same holder's own call for such a vault,
-the storage word shared. The tokens of the escrows are OpenZeppelin's. Renewed vaults lie in a batch of 1,024.`,
+the storage word shared. The tokens of the escrows are OpenZeppelin's. Renewed and traded vaults lie in a batch of 1,024.
+A trade is one ERC-721 for ERC-20 units, with both owners' signatures.`,
     unit: "transaction",
-    measurements: [...(await entries()), ...(await escrows()), ...(await renewals())],
+    measurements: [
+      ...(await entries()),
+      ...(await escrows()),
+      ...(await renewals()),
+      ...(await trades()),
+    ],
   };
 }
 

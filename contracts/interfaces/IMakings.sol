@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {WithdrawalGroup} from "./Model.sol";
+import {BatchHeader, Mode, WithdrawalGroup} from "./Model.sol";
+
+/// @dev A batch or making, and an asset of this chain in it, for the vaults of {IMakings-settle}.
+struct TradedAsset {
+    Mode mode;
+    uint64 batchNumber;
+    BatchHeader header;
+    uint256 assetType;
+    /// @dev The asset's place in the batch's manifest.
+    uint8 assetIndex;
+    /// @dev The asset's siblings in the manifest, from the leaf upwards, at most eight.
+    bytes32[] assetSiblings;
+}
 
 /// @title Makings: the vaults that L1 itself makes; docs/protocol.md 11.
 /// @notice A made vault has an id of its own series: `1 << 62 | making << 20 | slot`. It exits as
@@ -27,6 +39,12 @@ interface IMakings {
     /// what is made of it, counts.
     event TokenEntered(uint256 indexed assetType, uint256 indexed tokenId, uint64 making);
 
+    /// @notice Two orders are settled. What both vaults gave is told by {IWithdrawals-Withdrawn} just
+    /// before, and what was made of it by {VaultMade} at the end of the call.
+    event Traded(uint64 indexed vaultId, uint64 indexed otherVaultId);
+    /// @notice A trade failed and had no effect. `reason` is the error that it reverted with.
+    event TradeFailed(uint64 indexed vaultId, uint64 indexed otherVaultId, bytes reason);
+
     /// @notice Only the asset's own contract makes vaults of it.
     error NotToken(uint256 assetType, address caller);
     /// @notice The base units are no whole number of quantized units.
@@ -36,6 +54,13 @@ interface IMakings {
     error VaultUnpayable(address owner, uint256 amount, bytes blob);
     /// @notice A renewal takes its list whole. An entry of the list has no item, or two.
     error RenewalIncomplete();
+    /// @notice The vault's order wants more units than the other side gives.
+    error OrderUnmet(uint64 vaultId, uint64 wanted, uint64 given);
+    /// @notice A share of the vault's order is of the zero address, of no units, or of more than the
+    /// other side gives.
+    error ShareInvalid(uint64 vaultId);
+    /// @notice The trades before this one have made so many vaults that the call has no room left.
+    error MakingFull();
     /// @notice A renewal holds a second vault of one ERC-721 token.
     error TokenTwice(uint64 vaultId);
 
@@ -70,4 +95,29 @@ interface IMakings {
         WithdrawalGroup[] calldata groups,
         bytes calldata list
     ) external returns (uint64 making);
+
+    /// @notice Many trades, each independent of the others. {TradeFailed} reports one that fails. In
+    /// a trade, two owners' vaults become each other's: each gives what its signed order says, and
+    /// receives at least what the order wants, less the order's shares. A surplus goes to the signer.
+    /// Anybody may call this; an owner who calls needs no signature of its own.
+    /// @dev The signature is over the EIP-712 message `Order`. Of both vaults L1 checks all that a
+    /// withdrawal checks, maturity included, and both assets are transferable. An order counts while
+    /// its vault has as many units withdrawn as it says, so it counts once. A cancelled order, or one
+    /// of a cancelled vault, does not count ({ICancellations-cancel}). A wallet contract is asked
+    /// with at most 400,000 gas. One call makes at most 255 vaults.
+    ///
+    /// Reverts with {IWithdrawals-GasTooLow} when the caller leaves a trade less gas than `tradeGas`.
+    /// Malformed framing of trades reverts the whole call.
+    /// @param assets The batches and assets that the vaults lie in, at most 256.
+    /// @param trades The trades, in the format of docs/protocol.md 11.
+    /// @param tradeGas Gas for one trade, at least 2,000,000. A trade gets 300,000 more for each
+    /// vault that was transferred.
+    /// @return making The making's number, final only when the transaction's block is; 0 when no
+    /// trade succeeds.
+    /// @return failed How many trades failed.
+    function settle(
+        TradedAsset[] calldata assets,
+        bytes calldata trades,
+        uint64 tradeGas
+    ) external returns (uint64 making, uint256 failed);
 }

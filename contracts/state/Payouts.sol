@@ -24,6 +24,13 @@ import {VaultProofs} from "./VaultProofs.sol";
 abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
     /// @dev Most bytes of a token's error that are kept.
     uint256 private constant MAX_REASON_BYTES = 256;
+    /// @dev Most bytes of the error of an item or a trade. Every error of this contract fits, with a
+    /// token's error inside.
+    uint256 internal constant MAX_ITEM_REASON_BYTES = 512;
+    /// @dev Gas of eight records and a refutation, which a vault with a way gets besides.
+    uint256 internal constant WAY_GAS = 300_000;
+    /// @dev Most gas of the terms before an item and the report after it.
+    uint256 private constant ITEM_RESERVE = 20_000;
 
     /// @dev Mints a proven vault, or a part of it, by its owner's word.
     /// @param by The caller, or the signer of an item's list, in the form of {PackedItems-Word}.
@@ -184,6 +191,15 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
             !_call(token, gasleft(), abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob)))
         ) {
             revert IWithdrawals.TokenRefused(token, _reason(MAX_REASON_BYTES));
+        }
+    }
+
+    /// @dev Reverts unless an item or a trade can get its gas and enough is left for the report. A
+    /// call leaves a 64th of the gas with the caller.
+    function _requireGas(uint256 itemGas, uint256 index) internal view {
+        unchecked {
+            // No overflow: `itemGas` has 64 bits.
+            if (gasleft() < itemGas + itemGas / 63 + ITEM_RESERVE) revert IWithdrawals.GasTooLow(index);
         }
     }
 

@@ -58,13 +58,6 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
     /// an item fail by a lack of gas. The ten openings of the longest minting blob in blobs take
     /// most of it.
     uint64 private constant MIN_ITEM_GAS = 650_000;
-    /// @dev Gas of eight records and a refutation, which an item with a way gets besides.
-    uint256 private constant WAY_GAS = 300_000;
-    /// @dev Most gas of the terms before an item and the report after it.
-    uint256 private constant ITEM_RESERVE = 20_000;
-    /// @dev Most bytes of an item's error. Every error of this contract fits, with a token's error
-    /// inside.
-    uint256 private constant MAX_ITEM_REASON_BYTES = 512;
 
     /// @inheritdoc IWithdrawals
     uint64 public immutable maturity;
@@ -283,15 +276,6 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
                 if (_cancelled[PackedItems.ownerOf(list)][ANY])
                     found[i].cancelled = PackedItems.HAS_CANCELLED;
             }
-        }
-    }
-
-    /// @dev Reverts unless an item can get its gas and enough is left for the report. A call leaves
-    /// a 64th of the gas with the caller.
-    function _requireGas(uint256 itemGas, uint256 index) private view {
-        unchecked {
-            // No overflow: `itemGas` has 64 bits.
-            if (gasleft() < itemGas + itemGas / 63 + ITEM_RESERVE) revert GasTooLow(index);
         }
     }
 }

@@ -4,7 +4,15 @@ pragma solidity 0.8.37;
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {Attestation} from "../libraries/Attestation.sol";
 import {Messages} from "../libraries/Messages.sol";
+import {Orders} from "../libraries/Orders.sol";
 import {Signatures} from "../libraries/Signatures.sol";
+
+/// @dev An amount of a token.
+struct Item {
+    address token;
+    uint256 id;
+    uint256 amount;
+}
 
 /// @title The digests of all messages, the recovery of signers and the check of attestations, to be
 /// called from outside.
@@ -20,6 +28,31 @@ contract SignatureHarness is EIP712("Mintmark", "1") {
         uint64 deadline
     ) external view returns (bytes32) {
         return _hashTypedDataV4(Messages.withdrawalList(vaults, recipient, deadline));
+    }
+
+    /// @param shares 28 bytes for each.
+    function orderDigest(
+        Item calldata give,
+        Item calldata want,
+        bytes calldata shares,
+        uint256 quantum,
+        address taker,
+        uint64 vaultId,
+        uint64 withdrawnBefore,
+        uint64 deadline
+    ) external view returns (bytes32) {
+        return
+            _hashTypedDataV4(
+                Orders.order(
+                    Orders.item(give.token, give.id, give.amount),
+                    Orders.item(want.token, want.id, want.amount),
+                    Orders.shares(shares, quantum),
+                    taker,
+                    vaultId,
+                    withdrawnBefore,
+                    deadline
+                )
+            );
     }
 
     function validiumBatchDigest(

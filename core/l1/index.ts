@@ -24,3 +24,4 @@ export { type Finality, isUnreachable } from "./connection.ts";
 export type { FeeOptions } from "./fees.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
 export { httpSigner, type Signer, signerAccount } from "./signer.ts";
+export { settleCalldata, type Trade, type TradeSide } from "./trades.ts";

@@ -71,6 +71,11 @@ function compiled() {
 const functionsOf = (abi: Abi) =>
   abi.filter((item) => item.type === "function").map((item) => toFunctionSignature(item));
 
+/** A call of `settle` runs this of its own code. The settlement contract has no such function. */
+const INNER =
+  "settleTrade((uint8,uint64,(bytes32,uint32,uint64,uint64),uint256,uint8,bytes32[])[],bytes,uint256)";
+const reachable = (abi: Abi) => functionsOf(abi).filter((signature) => signature !== INNER);
+
 /** Names of types have numbers of the compiler's, which differ. */
 const named = (type: string) => type.replaceAll(/\d+_storage/g, "_storage");
 const placed = ({ label, slot, offset, type }: Slot) => ({
@@ -136,17 +141,19 @@ describe("the code that the settlement contract borrows", () => {
   });
 
   it.each(pieces)("has in the code of %s what their interface says", async (_, code, said) => {
-    expect(functionsOf(code.abi).toSorted()).toEqual(functionsOf(said.abi).toSorted());
+    expect(reachable(code.abi).toSorted()).toEqual(functionsOf(said.abi).toSorted());
     const { abi } = await hre.artifacts.readArtifact("StateCommitment");
     const declared = new Set(abi.map((item) => JSON.stringify(item)));
-    expect(code.abi.filter((item) => !declared.has(JSON.stringify(item)))).toEqual([]);
+    const undeclared = code.abi.filter((item) => !declared.has(JSON.stringify(item)));
+    expect(reachable(undeclared)).toEqual([]);
+    expect(undeclared.filter(({ type }) => type !== "function")).toEqual([]);
   });
 
   it("makes the documented interface whole, in the artifact too", async () => {
     const { abi } = await hre.artifacts.readArtifact("StateCommitment");
     const all = functionsOf(abi as Abi);
     const contracts = [settlement, administration, lent.transfers, lent.makings];
-    expect(new Set(all)).toEqual(new Set(contracts.flatMap(({ abi }) => functionsOf(abi))));
+    expect(new Set(all)).toEqual(new Set(contracts.flatMap(({ abi }) => reachable(abi))));
     expect(new Set(all).size).toBe(all.length);
     const documented = functionsOf(
       (await hre.artifacts.readArtifact("IStateCommitment")).abi as Abi,
@@ -185,6 +192,7 @@ describe("the code that the settlement contract borrows", () => {
     const near = pieces.flatMap(([, { abi }]) =>
       functionsOf(abi).map((signature) => slice(toFunctionSelector(signature), 0, 3)),
     );
+    await expect(call(toFunctionSelector(INNER))).rejects.toThrow();
     for (const bytes of near) await expect(call(`${bytes}00`), bytes).rejects.toThrow();
     expect(await state.read.changeDelay()).toBe(config.changeDelay);
   });

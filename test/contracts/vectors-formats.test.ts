@@ -23,7 +23,7 @@ import { tokenIdOf } from "../../core/protocol/blob.ts";
 import { compactBytes } from "../../core/protocol/signature.ts";
 import { naiveWords } from "../core/naive/naive-words.ts";
 import { anyHash } from "../core/protocol/arbitrary.ts";
-import { vectors } from "../core/protocol/vectors.ts";
+import { orderOf, vectors } from "../core/protocol/vectors.ts";
 import { pointOf } from "./fixture/blobs.ts";
 import { MODE, STANDARD } from "./fixture/deployment.ts";
 import { headerStruct, vaultStruct } from "./fixture/vectors.ts";
@@ -363,6 +363,19 @@ describe("Solidity and the vectors agree on what is signed:", () => {
       expect(await signatures.read.withdrawalListDigest(args)).toBe(vector.digest);
     },
   );
+
+  it.each(vectors("orders").vectors)("the order of vault $vaultId", async (vector) => {
+    const { give, want, shares, taker, vaultId, withdrawnBefore, deadline } = orderOf(vector);
+    // The contract counts shares in units of a quantum.
+    for (const quantum of [1n, 4n]) {
+      const packed = shares.map(({ to, amount }) =>
+        concat([to, numberToHex(amount / quantum, { size: 8 })]),
+      );
+      const order = [taker, vaultId, withdrawnBefore, deadline] as const;
+      const args = [give, want, concat(["0x", ...packed]), quantum, ...order] as const;
+      expect(await signatures.read.orderDigest(args)).toBe(vector.digest);
+    }
+  });
 
   it.each(vectors("typed-data").validiumBatches)(
     "validium batch $batchNumber",

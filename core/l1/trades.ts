@@ -1,0 +1,161 @@
+import { type Address, concatHex, encodeFunctionData, type Hex, numberToHex, size } from "viem";
+import { MintmarkError } from "../errors.ts";
+import { TRADE_GAS } from "../gas.ts";
+import { MAX_AMOUNT, MAX_BATCH_VAULTS } from "../model.ts";
+import type { ProvenVault } from "../ports.ts";
+import { isTransferred, tipIdOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
+import { MAX_ORDER_SHARES, type OrderItem, type OrderMessage } from "../protocol/typed-data.ts";
+import { headerPlaceOf } from "../protocol/vault.ts";
+import { stateCommitmentAbi as abi } from "./abi.ts";
+import { packedHops } from "./arguments.ts";
+
+/** Flags of a packed side, see docs/protocol.md 11. */
+const HAS_AMOUNTS = 1;
+const HAS_WANT = 2;
+const HAS_BEFORE = 4;
+const HAS_SHARES = 8;
+const HAS_WAY = 16;
+const HAS_TAKER = 32;
+/** Bound of a packed side: its length is a u16. */
+const MAX_SIDE_BYTES = 0xffff;
+/** Most batches and assets of a call: a side names one by a byte. */
+const MAX_TRADED_ASSETS = 256;
+
+/** One half of a trade: the order, and the proof of the vault that its signer gives of. */
+export interface TradeSide extends ProvenVault {
+  readonly order: OrderMessage;
+  /** The signer's over `orderTypedData`; `0x` when the owner itself sends the transaction. */
+  readonly signature: Hex;
+  /** Base units of one quantized unit of the vault's asset. */
+  readonly quantum: bigint;
+}
+
+/** Two orders that fit each other. */
+export interface Trade {
+  readonly maker: TradeSide;
+  readonly taker: TradeSide;
+}
+
+/**
+ * The arguments of `settle`. Sides of one batch and asset name it once. Throws `validation_failed`
+ * for orders that do not fit each other or their vaults, or when a side is too long.
+ *
+ * @param tradeGas - most gas of each trade, at least what the contract asks for
+ */
+export function settlementArguments(trades: readonly Trade[], tradeGas = TRADE_GAS) {
+  const assets = new Map<string, ReturnType<typeof tradedAsset>>();
+  const indexOf = (side: TradeSide) => {
+    const own = tradedAsset(side);
+    const key = [own.mode, own.batchNumber, own.assetType, ...Object.values(own.header)].join();
+    if (!assets.has(key)) assets.set(key, own);
+    const index = [...assets.keys()].indexOf(key);
+    if (index < MAX_TRADED_ASSETS) return index;
+    throw fault(`the trades are of more than ${MAX_TRADED_ASSETS} assets of batches`);
+  };
+  const packed = trades.flatMap(({ maker, taker }) => [
+    packedSide(maker, taker, indexOf(maker)),
+    packedSide(taker, maker, indexOf(taker)),
+  ]);
+  return [[...assets.values()], concatHex(packed), tradeGas] as const;
+}
+
+/**
+ * Calldata of `settle` on the settlement contract. Any account can send it.
+ *
+ * @example
+ * const data = settleCalldata([{ maker: { ...proof, order, signature, quantum }, taker }]);
+ */
+export function settleCalldata(trades: readonly Trade[], tradeGas = TRADE_GAS): Hex {
+  const args = settlementArguments(trades, tradeGas);
+  return encodeFunctionData({ abi, functionName: "settle", args });
+}
+
+/** The contract's `TradedAsset` of a side's batch and asset. */
+function tradedAsset({ vault, header, assetPath }: TradeSide) {
+  return {
+    ...headerPlaceOf(vault.vaultId),
+    header,
+    assetType: BigInt(vault.assetType),
+    assetIndex: assetPath.index,
+    assetSiblings: assetPath.siblings,
+  };
+}
+
+/** One side, with its length in front. */
+function packedSide(side: TradeSide, other: TradeSide, asset: number): Hex {
+  const { vault, order, signature, siblings } = side;
+  const tip = tipIdOf(side);
+  if (order.vaultId !== tip) throw fault(`the order of vault ${tip} names vault ${order.vaultId}`);
+  requireFits(order, other);
+  const slot = Number(vault.vaultId % BigInt(MAX_BATCH_VAULTS));
+  const units = unitsOf(order.give, side);
+  const want = unitsOf(order.want, other);
+  const { withdrawnBefore: before } = order;
+  const given = unitsOf(other.order.give, other);
+  if (want > given) throw fault(`the order of vault ${tip} wants more than it is given`);
+  const parts: readonly (readonly [flag: number, bytes: Hex] | false)[] = [
+    (vault.amount !== 1n || units !== 1n) && [HAS_AMOUNTS, u64s(vault.amount, units)],
+    want !== given && [HAS_WANT, u64s(want)],
+    before !== 0n && [HAS_BEFORE, u64s(before)],
+    [0, u64s(order.deadline)],
+    order.shares.length > 0 && [HAS_SHARES, packedShares(order, other)],
+    isTransferred(side) && [HAS_WAY, wayOf(side)],
+    BigInt(order.taker) !== 0n && [HAS_TAKER, "0x"],
+  ];
+  const kept = parts.filter((part) => part !== false);
+  const flags = kept.reduce((sum, [flag]) => sum | flag, 0);
+  const long = () => fault(`the side of vault ${tip} has more than ${MAX_SIDE_BYTES} bytes`);
+  if (size(signature) > MAX_SIDE_BYTES) throw long();
+  const body = concatHex([
+    ...[bytes(flags, 1), bytes(asset, 1), bytes(slot, 3)],
+    ...(isTransferred(side) ? [u64s(tip)] : []),
+    ...[bytes(size(vault.blob), 1), vault.blob, vault.owner],
+    ...kept.map(([, part]) => part),
+    ...[bytes(size(signature), 2), signature, ...siblings],
+  ]);
+  if (size(body) <= MAX_SIDE_BYTES) return concatHex([bytes(size(body), 2), body]);
+  throw long();
+}
+
+/** Requires what L1 takes from the other side instead of reading it. */
+function requireFits({ vaultId, want, taker }: OrderMessage, other: TradeSide): void {
+  const { give } = other.order;
+  if (want.token.toLowerCase() !== give.token.toLowerCase() || want.id !== give.id)
+    throw fault(`the order of vault ${vaultId} wants another token than it is given`);
+  const owner = tipOwnerOf(other);
+  if (BigInt(taker) !== 0n && taker.toLowerCase() !== owner)
+    throw fault(`the order of vault ${vaultId} is not for ${owner}`);
+}
+
+function packedShares({ vaultId, shares }: OrderMessage, other: TradeSide): Hex {
+  if (shares.length > MAX_ORDER_SHARES)
+    throw fault(`the order of vault ${vaultId} has more than ${MAX_ORDER_SHARES} shares`);
+  const { token, id } = other.order.give;
+  const packed = shares.flatMap(({ to, amount }): [Address, Hex] => [
+    to,
+    u64s(unitsOf({ token, id, amount }, other)),
+  ]);
+  return concatHex([bytes(shares.length, 1), ...packed]);
+}
+
+/** The records that have made the vault, without its id. */
+function wayOf({ hops = [], refutation }: TradeSide): Hex {
+  const way = packedHops(hops);
+  const refuted = packedHops(refutation === undefined ? [] : [refutation]);
+  return concatHex([bytes(size(way), 2), bytes(size(refuted), 2), way, refuted]);
+}
+
+/** An item's amount in quantized units of the asset that this side gives. */
+function unitsOf({ amount }: OrderItem, { quantum }: TradeSide): bigint {
+  if (amount % quantum !== 0n) throw fault(`${amount} base units are no multiple of ${quantum}`);
+  const units = amount / quantum;
+  if (units <= MAX_AMOUNT) return units;
+  throw fault(`${amount} base units are more than a vault holds`);
+}
+
+const bytes = (value: bigint | number, size: number) => numberToHex(value, { size });
+const u64s = (...values: readonly bigint[]) => concatHex(values.map((value) => bytes(value, 8)));
+
+function fault(message: string): MintmarkError {
+  return new MintmarkError("validation_failed", message);
+}
