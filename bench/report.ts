@@ -68,7 +68,7 @@ export function sectionsText(sections: readonly SectionResult[]): string {
   return texts.map((lines) => lines.join("\n")).join("\n");
 }
 
-/** What a note is about: rows of one library with several hashes share its name. */
+/** The names that a note is about: rows of one library with several hashes share its name. */
 function subjectsOf(rows: readonly Row[]): string[] {
   if (rows.length === 1) return rows.map(({ label }) => label);
   return [

@@ -38,6 +38,13 @@ export function tell(
     keyOf.applicationEvent(applicationIndex, application.eventCount),
     encodeEvent(time, event),
   );
+  const { applicationId, eventCount: sequence } = application;
+  const read = async () => {
+    const [written] = await readEvents(ledger, applicationIndex, sequence, sequence);
+    if (written === undefined) throw new MintmarkError("store_corrupt");
+    return { applicationId, event: written };
+  };
+  group.onDurable(() => ledger.services.emit("event", read));
 }
 
 /** Records which applications have vaults in a sealed batch, and adds an event for each. */

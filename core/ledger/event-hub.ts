@@ -1,4 +1,4 @@
-import type { Batch, EventType, Uuid, Withdrawal } from "../model.ts";
+import type { ApplicationEvent, Batch, EventType, Uuid, Withdrawal } from "../model.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 
 type Listener<K extends keyof EngineEvents> = (event: EngineEvents[K]) => void;
@@ -86,10 +86,12 @@ type WithdrawalEvents = {
 
 /**
  * A durable change, told in the order of the journal. It has the name that webhooks and streams
- * have for it, and the engine's own record as its data. Other types are in an application's stream
- * alone; `access` and `webhook` concern the process alone.
+ * have for it, and the engine's own record as its data. `event` has all types, with the data of
+ * webhooks; `access` and `webhook` concern the process alone.
  */
 export interface EngineEvents extends BatchEvents, WithdrawalEvents {
+  /** Everything that webhooks and streams tell, of all applications and with the same data. */
+  readonly event: { readonly applicationId: Uuid; readonly event: ApplicationEvent };
   readonly "mint.accepted": {
     readonly applicationId: Uuid;
     readonly mintId: Uuid;

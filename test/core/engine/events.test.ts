@@ -124,6 +124,31 @@ describe("the events of an application", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
+  it("reach one listener of all applications, as each stream tells them", async ({
+    engine,
+    tenant,
+    assets,
+  }) => {
+    const heard: { applicationId: string; event: ApplicationEvent }[] = [];
+    const known = (await eventsOf(engine, tenant.applicationId)).length;
+    const stop = engine.events.on("event", (one) => void heard.push(one));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
+    await engine.assets.disable(tenant.applicationId, assets.erc20);
+    await engine.operator.seal("validium");
+    const told = (await eventsOf(engine, tenant.applicationId)).slice(known);
+    expect(told.map(({ type }) => type)).toEqual([
+      "mint.accepted",
+      "asset.disabled",
+      "batch.sealed",
+    ]);
+    const { applicationId } = tenant;
+    await expect.poll(() => heard).toEqual(told.map((event) => ({ applicationId, event })));
+    stop();
+    await engine.assets.enable(applicationId, assets.erc20);
+    expect((await eventsOf(engine, applicationId)).length).toBe(known + told.length + 1);
+    expect(heard.length).toBe(told.length);
+  });
+
   it("continue over restarts without gap or duplicate, and follow from the journal alone", async () => {
     const folder = await mkdtemp(join(tmpdir(), "mintmark-events-"));
     try {
@@ -318,7 +343,7 @@ const withdrawal = (applicationId: string) =>
 
 it("an embedder hears of changes by the names that webhooks and streams have for them", async () => {
   type Own = Exclude<keyof EngineEvents, EventType>;
-  expectTypeOf<Own>().toEqualTypeOf<"access" | "webhook">();
+  expectTypeOf<Own>().toEqualTypeOf<"access" | "event" | "webhook">();
   const made = await holding();
   const { engine, tenant } = made;
   const heard: string[] = [];
