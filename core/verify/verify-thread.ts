@@ -1,5 +1,6 @@
+import type { ResourceLimits } from "node:worker_threads";
 import type { Settlement } from "../ports.ts";
-import type { Store } from "../store/ports.ts";
+import type { Store, StoreReader } from "../store/ports.ts";
 import { startThread } from "../thread.ts";
 import type { Commit } from "./reference-derive.ts";
 import {
@@ -25,6 +26,11 @@ const WORKER = new URL(
 );
 /** The thread makes and drops objects all the time, so a larger young generation only grows. */
 const YOUNG_MB = 12;
+/**
+ * Old generations, in MB. Without a bound, the garbage alone grows to hundreds of MB. Vaults do not
+ * need more than the first; a store of a million withdrawals does, and is tried again.
+ */
+const OLD_MB = [512, 4_096, 32_768] as const;
 
 /**
  * `verifyStore` on a thread of its own, so that the event loop goes on. The store is read here: a
@@ -33,45 +39,61 @@ const YOUNG_MB = 12;
 export function verifyOnThread(
   opened: Store,
   settlement: Settlement,
+  options: VerifyOptions,
+  commit: Commit,
+  oldGenerations: readonly number[] = OLD_MB,
+): Promise<VerifyReport> {
+  return opened.atSnapshot(async (store) => {
+    for (const [i, maxOldGenerationSizeMb] of oldGenerations.entries()) {
+      const limits = { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: YOUNG_MB };
+      try {
+        return await verifyOnce(store, settlement, options, commit, limits);
+      } catch (error) {
+        const isFull = (error as { readonly code?: unknown }).code === "ERR_WORKER_OUT_OF_MEMORY";
+        if (!isFull || i === oldGenerations.length - 1) throw error;
+      }
+    }
+    throw new Error("there is no old generation to try");
+  });
+}
+
+async function verifyOnce(
+  store: StoreReader,
+  settlement: Settlement,
   { signal, onProgress, onShare }: VerifyOptions,
   commit: Commit,
+  resourceLimits: ResourceLimits,
 ): Promise<VerifyReport> {
   signal?.throwIfAborted();
-  return opened.atSnapshot(async (store) => {
-    const answers = new StoreAnswers(store, commit);
-    const ended = Promise.withResolvers<VerifyReport>();
-    const worker = startThread(WORKER, "mintmark-verify", {
-      workerData: settlement,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-    });
-    const stop = () => ended.reject(signal?.reason);
-    signal?.addEventListener("abort", stop);
-    let answering = Promise.resolve();
-    const answer = async ({ id, question }: Asked) => {
-      const answered = await answers.answer(question).then(
-        (found): Answered => ({ id, answer: found, failure: null }),
-        (error: unknown): Answered => ({ id, answer: null, failure: failureOf(error) }),
-      );
-      const moved = answered.answer instanceof Uint8Array ? [answered.answer.buffer] : [];
-      worker.postMessage(answered, moved);
-    };
-    worker.on("error", ended.reject);
-    worker.on("exit", () => ended.reject(new Error("The thread of verify has ended.")));
-    worker.on("message", (message: Asked | Progressed | Ended) => {
-      if ("question" in message)
-        answering = Promise.all([answering, answer(message)]).then(() => {});
-      else if ("entries" in message) onProgress?.(message.entries);
-      else if ("share" in message) onShare?.(message.share);
-      else if (message.failure !== null) ended.reject(errorOf(message.failure));
-      else ended.resolve(message.report);
-    });
-    try {
-      return await ended.promise;
-    } finally {
-      signal?.removeEventListener("abort", stop);
-      await worker.terminate();
-      await answering.catch(() => {});
-      await answers.close();
-    }
+  const answers = new StoreAnswers(store, commit);
+  const ended = Promise.withResolvers<VerifyReport>();
+  const worker = startThread(WORKER, "mintmark-verify", { workerData: settlement, resourceLimits });
+  const stop = () => ended.reject(signal?.reason);
+  signal?.addEventListener("abort", stop);
+  let answering = Promise.resolve();
+  const answer = async ({ id, question }: Asked) => {
+    const answered = await answers.answer(question).then(
+      (found): Answered => ({ id, answer: found, failure: null }),
+      (error: unknown): Answered => ({ id, answer: null, failure: failureOf(error) }),
+    );
+    const moved = answered.answer instanceof Uint8Array ? [answered.answer.buffer] : [];
+    worker.postMessage(answered, moved);
+  };
+  worker.on("error", ended.reject);
+  worker.on("exit", () => ended.reject(new Error("The thread of verify has ended.")));
+  worker.on("message", (message: Asked | Progressed | Ended) => {
+    if ("question" in message) answering = Promise.all([answering, answer(message)]).then(() => {});
+    else if ("entries" in message) onProgress?.(message.entries);
+    else if ("share" in message) onShare?.(message.share);
+    else if (message.failure !== null) ended.reject(errorOf(message.failure));
+    else ended.resolve(message.report);
   });
+  try {
+    return await ended.promise;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    await worker.terminate();
+    await answering.catch(() => {});
+    await answers.close();
+  }
 }

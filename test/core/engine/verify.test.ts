@@ -58,6 +58,15 @@ test("verify on a thread ends at once by its signal, and tells how far it is", a
   expect(shares.at(-1)).toBe(1);
 });
 
+test("verify on a thread that runs out of memory is tried again with more", async () => {
+  const store = await filled();
+  const report = await verifyOnThread(store, SETTLEMENT, {}, noBlobs, [4, 512]);
+  expect(report.problems).toEqual([]);
+  await expect(verifyOnThread(store, SETTLEMENT, {}, noBlobs, [4])).rejects.toMatchObject({
+    code: "ERR_WORKER_OUT_OF_MEMORY",
+  });
+});
+
 test("verify on a thread passes on a failure of the store, with its code", async () => {
   const store = await filled();
   const failing = Object.assign(Object.create(store) as NaiveStore, {
