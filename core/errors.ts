@@ -90,6 +90,8 @@ export const ERROR_CODES = {
   chain_not_supported: "This engine has no mirror on the chain of this token.",
   supply_cap_exceeded: "The asset's supply cap would be exceeded.",
   quota_exceeded: "The API key's mint quota would be exceeded.",
+  places_exhausted:
+    "The store has no places left for vaults of this mode. Mint in the other mode, or on another shard.",
   mint_unwithdrawable: "The token contract would refuse to mint this on L1.",
   asset_not_transferable:
     "The asset's token does not allow transfers, or lives on another chain than the state.",

@@ -372,6 +372,11 @@ export interface Limits {
    * the default, for no bound: without commits, an engine with a bound would stop forever.
    */
   readonly uncommittedVaults: number | null;
+  /**
+   * Most vaults of a mode, void ones included; mints beyond it are refused with `places_exhausted`.
+   * At most 1,800,000,000, the default: the store's index of tokens has no more places.
+   */
+  readonly places: number;
 }
 
 /** A batch with vaults of the application, at the time of the event. */

@@ -109,6 +109,12 @@ export function committedCount(ledger: Ledger, mode: Mode, view: View = "durable
   return firstWhere(batches.latest.size, (number) => !isCommitted(batches[view].get(number)));
 }
 
+/** Vaults of the mode that the store still has places for. */
+function placesLeft({ batches, services }: Ledger, mode: Mode): number {
+  const { firstOrdinal, vaults } = batches.unsealed.open(mode);
+  return Math.max(0, services.limits.places - firstOrdinal - vaults.count);
+}
+
 /** Uncommitted vaults in the readers' view, with void slots and open batches. */
 export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce((sum, mode) => {
@@ -208,6 +214,7 @@ export function batchesOf(context: EngineContext): Batches {
       );
     },
     uncommittedVaults: () => uncommittedVaults(context.ledger),
+    placesLeft: (mode) => placesLeft(context.ledger, requireMode(mode)),
   };
 }
 
@@ -235,6 +242,8 @@ export interface Batches {
   committedState(): Promise<EngineState>;
   /** Uncommitted vaults, those of open batches included. `limits.uncommittedVaults` bounds them. */
   uncommittedVaults(): number;
+  /** Vaults of the mode that the store still has places for. `limits.places` has all places. */
+  placesLeft(mode: Mode): number;
 }
 
 /** L1's record of a committed batch; null before the commit. */

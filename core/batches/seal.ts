@@ -33,9 +33,19 @@ export function openAhead(ledger: Ledger, mode: Mode, vaultCount: number): OpenB
   return taken;
 }
 
-/** Throws `backpressure` when that many more vaults would exceed the limit. */
-export function requireUncommittedLimit(ledger: Ledger, vaults: number): void {
-  const most = ledger.services.limits.uncommittedVaults;
+/**
+ * Throws `places_exhausted` when a mode has no places for that many more vaults, and `backpressure`
+ * when they would exceed the limit of uncommitted ones.
+ *
+ * @param modes - a bit for each mode, by its position in `MODES`
+ */
+export function requireRoom(ledger: Ledger, vaults: number, modes: number): void {
+  const { uncommittedVaults: most, places } = ledger.services.limits;
+  for (let i = 0; i < MODES.length; i++) {
+    const { firstOrdinal, vaults: open } = ledger.batches.unsealed.open(MODES[i]!);
+    if ((modes & (1 << i)) !== 0 && firstOrdinal + open.count + vaults > places)
+      throw new MintmarkError("places_exhausted");
+  }
   if (most === null) return;
   const waiting = MODES.reduce((sum, mode) => {
     const { firstOrdinal, vaults: open } = ledger.batches.unsealed.open(mode);

@@ -6,6 +6,7 @@ import { requireInteger } from "../protocol/bounds.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import type { Database, Journal, Store } from "../store/ports.ts";
+import { MAX_PLACES } from "./vault-refs.ts";
 
 /** Options of an engine. */
 export interface EngineOptions {
@@ -77,6 +78,7 @@ export const DEFAULT_LIMITS: Limits = {
   blobElements: MAX_BLOB_VAULTS,
   rollupGas: 16_000_000,
   uncommittedVaults: null,
+  places: MAX_PLACES,
 };
 
 /**
@@ -97,6 +99,7 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
   );
   requireInteger("blobElements", read.blobElements, 1, MAX_BLOB_VAULTS);
   requireInteger("rollupGas", read.rollupGas, 500_000, Number(TRANSACTION_GAS));
+  requireInteger("places", read.places, 1, MAX_PLACES);
   if (read.uncommittedVaults !== null) {
     // Below this, the largest request would always be refused.
     requireInteger(

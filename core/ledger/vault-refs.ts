@@ -7,6 +7,11 @@ import { byMode, type OpenBatch } from "./open-batch.ts";
 export const FIRST_PENDING = 0xfff0_0000;
 /** Refs from here on to pending ones are the first vaults of makings, by their numbers. */
 const FIRST_MADE = 0xe000_0000;
+/**
+ * Most vaults of a mode that mints may make. The index has 1,879,048,190 places: transfers and
+ * adopted batches, which nobody refuses, take the rest.
+ */
+export const MAX_PLACES = 1_800_000_000;
 
 /** Mints are refused long before, so only a damaged record leads there. */
 function beyondEnd(): MintmarkError {

@@ -1,4 +1,4 @@
-import { closeOpenBatch, requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
+import { closeOpenBatch, requireRoom, sealClosed } from "../batches/seal.ts";
 import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
@@ -173,7 +173,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       this.#issues.throwIfAny();
       // These checks are last because they can pass later. The issues above cannot.
       this.#ledger.l1.requirePromising();
-      requireUncommittedLimit(this.#ledger, this.weight);
+      requireRoom(this.#ledger, this.weight, this.#modes);
     } catch (error) {
       this.#tokens?.giveBack();
       throw error;

@@ -132,6 +132,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   chain_not_supported: 422,
   supply_cap_exceeded: 422,
   quota_exceeded: 422,
+  places_exhausted: 507,
   mint_unwithdrawable: 422,
   asset_not_transferable: 422,
   transfer_too_deep: 422,

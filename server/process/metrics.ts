@@ -216,6 +216,9 @@ function batches({ batches }: Engine, gauge: MakeGauge): void {
   gauge("mintmark_uncommitted_vaults", uncommitted, [], function () {
     this.set(batches.uncommittedVaults());
   });
+  perMode("mintmark_places_left", "Vaults that the store still has places for.", () =>
+    MODES.map((mode) => batches.placesLeft(mode)),
+  );
   perMode("mintmark_batches_sealed", "Batches sealed so far.", () => counts(batches.state()));
   perMode("mintmark_batches_committed", "Sealed batches that L1 has committed.", async () =>
     counts(await batches.committedState()),

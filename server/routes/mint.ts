@@ -89,6 +89,7 @@ export const mintErrors = [
   "rollup_not_available",
   "supply_cap_exceeded",
   "quota_exceeded",
+  "places_exhausted",
   "mint_unwithdrawable",
   "metadata_frozen",
   "asset_shared",

@@ -130,3 +130,32 @@ describe("the bound on vaults that L1 has not committed", () => {
     expect(await refusal(tight)).toMatchObject({ code: "validation_failed" });
   });
 });
+
+describe("the bound on a mode's places", () => {
+  it("refuses a mint of that mode beyond it, sealed and void vaults counted, and takes the other's", async () => {
+    const fix = await fixture({ limits: { places: 5 } });
+    await using engine = fix.engine;
+    const { principal } = fix.tenant;
+    await engine.mint(principal, swords(fix, 3, "zk-rollup"));
+    await engine.operator.seal("zk-rollup");
+    const run = { firstSlot: 0, count: 1, failure: "refused" };
+    await engine.operator.voidSlots("zk-rollup", 0, [run]);
+    expect(engine.batches.placesLeft("zk-rollup")).toBe(2);
+    expect((await refusal(engine.mint(principal, swords(fix, 3, "zk-rollup")))).code).toBe(
+      "places_exhausted",
+    );
+    await engine.mint(principal, swords(fix, 2, "zk-rollup"));
+    expect(engine.batches.placesLeft("zk-rollup")).toBe(0);
+    await engine.mint(principal, swords(fix, 5, "validium"));
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("is below the end of the index of tokens", async () => {
+    const { engine } = await fixture();
+    await using _ = engine;
+    expect(engine.limits.places).toBe(1_800_000_000);
+    expect((await refusal(openTest(memory(), { limits: { places: 1_800_000_001 } }))).code).toBe(
+      "validation_failed",
+    );
+  });
+});
