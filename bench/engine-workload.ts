@@ -57,6 +57,8 @@ export async function settle(engine: Engine) {
   return { principal, apiKey, users: users.map(({ userId }) => userId), assets };
 }
 
+const MIXED = Array.from({ length: 10 }, (_, i): Mode => (i === 9 ? "zk-rollup" : "validium"));
+
 /** Makes requests that never repeat an ERC-721 id, equal in every run. */
 export class Workload {
   readonly #world: World;
@@ -65,19 +67,25 @@ export class Workload {
   #nextCounted = 1_000_000;
   #nextRequest = 0;
 
-  /** @param fresh - starts after this number of tokens, which another workload may have minted */
-  constructor(world: World, fresh = 0) {
+  readonly #modes: readonly Mode[];
+
+  /**
+   * @param fresh - starts after this number of tokens, which another workload may have minted
+   * @param modes - the modes of requests of 1,000, in turn; default a tenth for the rollup
+   */
+  constructor(world: World, fresh = 0, modes: readonly Mode[] = MIXED) {
     this.#world = world;
+    this.#modes = modes;
     this.#nextRandom = fresh;
     this.#nextCounted += fresh;
   }
 
   /**
    * A request of 1,000: 50 % random ERC-721 ids, 25 % consecutive, 15 % ERC-1155, 10 % ERC-20;
-   * every tenth is rollup.
+   * modes in turn.
    */
   bulk() {
-    const mode: Mode = this.#nextRequest++ % 10 === 9 ? "zk-rollup" : "validium";
+    const mode = this.#modes[this.#nextRequest++ % this.#modes.length] ?? "validium";
     const perUser = REQUEST / USERS_PER_REQUEST;
     const users = Array.from({ length: USERS_PER_REQUEST }, (_, i) => ({
       userId: this.#world.users[(this.#nextRequest * USERS_PER_REQUEST + i) % USERS],

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
 
 export interface Column {
@@ -78,12 +78,50 @@ function subjectsOf(rows: readonly Row[]): string[] {
   ];
 }
 
+/** The section of `npm run bench:scale`, which the page of `npm run bench` keeps. */
+export const LARGE_STORES = {
+  name: "scale",
+  title: "Large stores",
+  method:
+    "`npm run bench:scale` fills a validium store by requests of 1,000, as in the section on mints, for 1,000 users. " +
+    "Each step is a process of its own; memory is its resident set, the tables that LevelDB maps included. Look-ups " +
+    "are at random places. `verify` runs beside its engine. CPU times are firm; waits and seconds bear what else the " +
+    "machine did.",
+} as const;
+
+/** Puts a section into a page in place of the one with its title, or at the end. */
+export async function writeSection(
+  file: string,
+  section: SectionResult,
+  { cpu, cores, load }: ReturnType<typeof machine>,
+): Promise<void> {
+  const page = new URL(`../docs/${file}`, import.meta.url);
+  const text = await readFile(page, "utf8");
+  const known = sectionIn(text, section.title);
+  const where = `Measured on ${cpu}, ${cores} cores, ${new Date().toISOString().slice(0, 10)}; the load average was ${load.toFixed(1)}.`;
+  const written = `${sectionsText([section]).trimEnd()}\n\n${wrapped(where)}\n`;
+  await writeFile(
+    page,
+    known === null ? `${text.trimEnd()}\n\n${written}` : text.replace(known, () => written),
+  );
+}
+
+/** The text of a section, up to the next one; null when the page has none of that title. */
+function sectionIn(page: string, title: string): string | null {
+  const start = page.indexOf(`## ${title}\n`);
+  if (start < 0) return null;
+  const next = page.indexOf("\n## ", start);
+  return page.slice(start, next < 0 ? undefined : next);
+}
+
 /** Writes the page of a command's results into docs/. `about` tells how to read them. */
 export async function writePage(
   { file, title, command, about }: Readonly<Record<"file" | "title" | "command" | "about", string>>,
   { machine, sections }: Report,
 ): Promise<void> {
   const { cpu, cores, node, platform, load } = machine;
+  const page = new URL(`../docs/${file}`, import.meta.url);
+  const kept = sectionIn(await readFile(page, "utf8"), LARGE_STORES.title);
   const where = `${cpu}, ${cores} cores, ${platform}, Node ${node}, ${new Date().toISOString().slice(0, 10)}`;
   const text = [
     `# ${title}`,
@@ -92,8 +130,9 @@ export async function writePage(
     wrapped(`The load average when the run began was ${load.toFixed(1)}. ${about}`),
     "",
     sectionsText(sections),
+    ...(kept === null ? [] : [kept]),
   ];
-  await writeFile(new URL(`../docs/${file}`, import.meta.url), text.join("\n"));
+  await writeFile(page, text.join("\n"));
 }
 
 export const LINE = 120;
