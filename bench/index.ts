@@ -7,6 +7,7 @@ import { clusterSection, takeoverSection } from "./cluster.ts";
 import { engineSection, findingSection } from "./engine.ts";
 import { type Extent, FLAG, resultOf, run, type Section } from "./harness.ts";
 import { keccakSection } from "./keccak.ts";
+import { memberSection } from "./member.ts";
 import { machine, type Report, type SectionResult, sectionsText, writePage } from "./report.ts";
 import { transfersSection } from "./transfers.ts";
 import { treesSection } from "./trees.ts";
@@ -18,6 +19,7 @@ const SECTIONS: readonly Section[] = [
   treesSection,
   engineSection,
   transfersSection,
+  memberSection,
   blobsSection,
   findingSection,
   clusterSection,
