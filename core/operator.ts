@@ -8,7 +8,12 @@ import { enteredSlots } from "./deposits/makings.ts";
 import type { EngineContext } from "./ledger/context.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { PageOptions } from "./ledger/list.ts";
-import { forgetIdempotencyKeys } from "./mint/idempotency.ts";
+import {
+  forgetIdempotencyKeys,
+  type KeyedRequest,
+  keepRequest,
+  requireSameRequest,
+} from "./mint/idempotency.ts";
 import type { Mode, Uuid } from "./model.ts";
 import type { Settlement } from "./ports.ts";
 import { compareState, recordRefusals, recordSubmitted } from "./progress/batch-progress.ts";
@@ -135,8 +140,19 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      */
     history: () => ledger.batches.commits.of(ledger.services.settlement, ledger.batches),
     /**
-     * Deletes the idempotency keys of mints before `before` (milliseconds since 1970); the mints
-     * stay. Other mints continue meanwhile. A repeated request then mints anew, so keep the keys
+     * Throws `idempotency_key_reused` if another request than this was done under the caller's key.
+     * A mint looks by itself.
+     */
+    requireSameRequest: async (request: KeyedRequest) => requireSameRequest(ledger, request),
+    /**
+     * Keeps the digest of a request that was done, so that the key names no other one. Throws as
+     * `requireSameRequest` does.
+     */
+    keepRequest: async (request: KeyedRequest, wait?: WaitOptions) =>
+      keepRequest(context, request, wait?.signal),
+    /**
+     * Deletes the idempotency keys of requests before `before` (milliseconds since 1970); what they
+     * made stays. Mints continue meanwhile. A repeated request then mints anew, so keep the keys
      * for the time promised to callers. Resolves with the number of keys. An aborted `signal` stops
      * it between two steps.
      */

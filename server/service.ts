@@ -200,7 +200,7 @@ export function serviceOf(
     batchData: outgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
     buffers: new BufferPool(),
     turns,
-    keptAnswers: new KeptAnswers(),
+    keptAnswers: new KeptAnswers(engine.operator),
     /** null for a server that takes no drops. */
     drops: options.drops === undefined ? null : new Drops({ folder: options.drops, ...drops }),
     memory,

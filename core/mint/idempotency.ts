@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Hex, Uuid } from "../model.ts";
+import type { Hash, Hex, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
-import { readMintHeaders } from "../store/journal.ts";
+import { readIdempotencyKeys } from "../store/journal.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { idempotencyRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -21,7 +21,7 @@ export function onceForKey(
   callersKey: string,
   digest: Hex,
 ): Decision {
-  const hash: Hex = `0x${createHash("sha256").update(callersKey).digest("hex")}`;
+  const hash = sha256(callersKey);
   const key = keyOf.idempotency(
     ledger.tenants.application(applicationId, "latest").applicationIndex,
     hash,
@@ -40,6 +40,59 @@ export function onceForKey(
   };
 }
 
+function sha256(text: string): Hash {
+  return `0x${createHash("sha256").update(text).digest("hex")}`;
+}
+
+/** The request that is not a mint, under its caller's key. */
+export interface KeyedRequest {
+  readonly applicationId: Uuid;
+  readonly callersKey: string;
+  /** SHA-256 of the request. */
+  readonly digest: Hash;
+}
+
+/** The key of a mint and that of another request are two, whatever their caller calls them. */
+function keyOfRequest(ledger: Ledger, { applicationId, callersKey }: KeyedRequest) {
+  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const key = sha256(`\0${callersKey}`);
+  return { applicationIndex, key, at: keyOf.idempotency(applicationIndex, key) };
+}
+
+/** Throws `idempotency_key_reused` if another request of the key was done. */
+export async function requireSameRequest(ledger: Ledger, request: KeyedRequest): Promise<void> {
+  requireSame(await ledger.store.get(keyOfRequest(ledger, request).at), request);
+}
+
+/** @returns whether the request is kept */
+function requireSame(record: Buffer | undefined, { digest }: KeyedRequest): boolean {
+  if (record === undefined) return false;
+  const first = decodeRecord(idempotencyRecord, record, "An idempotency record");
+  if (first.digest !== digest) throw new MintmarkError("idempotency_key_reused");
+  return true;
+}
+
+/** Keeps the digest of a request that was done. Throws as {@link requireSameRequest} does. */
+export async function keepRequest(
+  { ledger, writer }: EngineContext,
+  request: KeyedRequest,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { at, applicationIndex, key } = keyOfRequest(ledger, request);
+  const { digest } = request;
+  const apply = (group: Group, [stored]: readonly (Buffer | undefined)[]): void => {
+    if (requireSame(group.resolve(at, stored), request)) return;
+    const { sequence } = ledger.journal.record(group, {
+      kind: "requestKept",
+      applicationIndex,
+      key,
+      digest,
+    });
+    group.stage(at, encodeRecord(idempotencyRecord, { digest, sequence }));
+  };
+  await writer.run({ weight: 1, keys: () => [at], apply }, signal);
+}
+
 /** Most keys that one transition deletes. Mints wait for it, so it is small. */
 const KEYS_AT_ONCE = 1_024;
 /**
@@ -49,7 +102,7 @@ const KEYS_AT_ONCE = 1_024;
 const ENTRIES_AT_ONCE = 65_536;
 
 /**
- * Deletes the idempotency keys of mints before a time. Each step is a journal entry, so a replay of
+ * Deletes the idempotency keys of entries before a time. Each step is a journal entry, so a replay of
  * the journal deletes the same keys.
  *
  * @returns the number of deleted keys
@@ -90,14 +143,13 @@ async function readForgettable(ledger: Ledger, from: number, before: number) {
   const end = ledger.journal.head.durable.journalLength;
   const keys: Buffer[] = [];
   let upTo = from;
-  for await (const { sequence, time, header } of readMintHeaders(ledger.store, from)) {
+  for await (const { sequence, time, key } of readIdempotencyKeys(ledger.store, from)) {
     // Time never goes back in the journal.
     if (sequence >= end || time >= before) break;
     if (keys.length === KEYS_AT_ONCE || upTo - from === ENTRIES_AT_ONCE)
       return { upTo, keys, isLast: false };
     upTo = sequence + 1;
-    if (header === null || header.idempotency === null) continue;
-    keys.push(keyOf.idempotency(header.applicationIndex, header.idempotency.key));
+    if (key !== null) keys.push(keyOf.idempotency(key.applicationIndex, key.key));
   }
   return { upTo, keys, isLast: true };
 }

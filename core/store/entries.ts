@@ -138,7 +138,9 @@ const KINDS = {
     voids: listOf(records.voidRun),
     ...records.roots,
   }),
-  /** The idempotency keys of mints before this journal sequence are deleted. */
+  /** A request that was done under an idempotency key: SHA-256 of both. Mints have their own. */
+  requestKept: kind(110, { applicationIndex: varint, key: hash, digest: hash }),
+  /** The idempotency keys of entries before this journal sequence are deleted. */
   idempotencyForgotten: kind(25, { upTo: varint }),
   /** The contract that pays withdrawals on a chain other than the settlement contract's. */
   mirrorAdded: kind(26, { chainId: bigVarint, contract: address }),

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { Uuid } from "../model.ts";
+import type { Hash, Uuid } from "../model.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { openRecord, uuid } from "./layout.ts";
 import { decodeMint, MintEntries, type MintEntry, mintHeader } from "./mint-entry.ts";
@@ -8,6 +8,7 @@ import { endOf, keyOf, PREFIX } from "./store-keys.ts";
 
 // Entries of this kind begin with the list's id
 const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number;
+const REQUEST_KIND = ENTRY_KINDS.byName.requestKept.number;
 const DEPOSIT_KIND = ENTRY_KINDS.byName.deposited.number;
 
 export interface Journaled<E = Entry | MintEntry> {
@@ -69,13 +70,23 @@ export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGe
 }
 
 /**
- * The entries from a sequence on, without contents except headers of mints. Throws `store_corrupt`.
+ * The entries from a sequence on, each with its idempotency key or null, without other contents.
+ * Throws `store_corrupt`.
  */
-export async function* readMintHeaders(store: Pick<StoreReader, "entries">, first: number) {
-  for await (const [key, record] of store.entries(journalFrom(first))) {
-    const sequence = Number(key.readBigUInt64BE(1));
-    const { time, number, from } = openRecord(record, nameOf(sequence));
-    yield { sequence, time, header: number === MINT_KIND ? mintHeader.read(from) : null };
+export async function* readIdempotencyKeys(store: Pick<StoreReader, "entries">, first: number) {
+  for await (const [at, record] of store.entries(journalFrom(first))) {
+    const sequence = Number(at.readBigUInt64BE(1));
+    const name = nameOf(sequence);
+    const { time, number, from } = openRecord(record, name);
+    let key: { readonly applicationIndex: number; readonly key: Hash } | null = null;
+    if (number === MINT_KIND) {
+      const { applicationIndex, idempotency } = mintHeader.read(from);
+      if (idempotency !== null) key = { applicationIndex, key: idempotency.key };
+    } else if (number === REQUEST_KIND) {
+      const { entry } = decodeEntry(sequence, record);
+      if (entry.kind === "requestKept") key = entry;
+    }
+    yield { sequence, time, key };
   }
 }
 

@@ -296,7 +296,7 @@ export const headRecord = layout({
   journalLength: varint,
   time: time,
   userCount: varint,
-  keysForgotten: varint, // The idempotency keys of mints before this journal sequence are deleted
+  keysForgotten: varint, // The idempotency keys of entries before this journal sequence are deleted
 });
 
 /**
@@ -455,7 +455,7 @@ export const itemSlotsRecord: Field<readonly number[]> = {
   },
 };
 
-/** SHA-256 of the request with an idempotency key, and the journal sequence of its mint. */
+/** SHA-256 of the request with an idempotency key, and the journal sequence of its entry. */
 export const idempotencyRecord = layout({ digest: hash, sequence: varint });
 
 export const withdrawalIdRecord = uuid;

@@ -1,3 +1,4 @@
+import type { Hash } from "../model.ts";
 import type { StateRoots } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { type BatchVaultPlace, packVaultId, unpackVaultId } from "../protocol/vault.ts";
@@ -294,6 +295,8 @@ export class Reference {
       historyDiverged: ({ detail }) => {
         this.#divergence = { detail, since: this.#out.time };
       },
+      requestKept: ({ applicationIndex, key, digest }) =>
+        this.#keepKey(applicationIndex, { key, digest }, "a request"),
       idempotencyForgotten: ({ upTo }) => {
         const { sequence } = this.#out;
         if (upTo <= this.#keysForgotten || upTo > sequence)
@@ -336,6 +339,19 @@ export class Reference {
     } satisfies Handlers;
   }
 
+  /** The record of a key that no later entry deletes. */
+  #keepKey(
+    applicationIndex: number,
+    { key, digest }: { readonly key: Hash; readonly digest: Hash },
+    what: string,
+  ): void {
+    const out = this.#out;
+    if (out.sequence < this.#sources.foreseen.keysForgotten) return;
+    const record = { digest, sequence: out.sequence };
+    const at = keyOf.idempotency(applicationIndex, key);
+    out.put(at, idempotencyRecord, record, `the idempotency record of ${what}`);
+  }
+
   #power(entry: PowerEntry): void {
     this.#parts.portals.power(entry);
     this.#parts.transfers.judgeAfter(entry.blockNumber);
@@ -357,11 +373,7 @@ export class Reference {
     out.index(keyOf.transaction(applicationIndex, firstSequence), name);
     for (const reference of new Set(references.values()))
       out.index(keyOf.mintReference(applicationIndex, reference, firstSequence), name);
-    if (idempotency !== null && out.sequence >= this.#sources.foreseen.keysForgotten) {
-      const at = keyOf.idempotency(applicationIndex, idempotency.key);
-      const record = { digest: idempotency.digest, sequence: out.sequence };
-      out.put(at, idempotencyRecord, record, `the idempotency record of mint ${mintId}`);
-    }
+    if (idempotency !== null) this.#keepKey(applicationIndex, idempotency, `mint ${mintId}`);
     let next = 0;
     for (const { userIndex, count } of users) {
       out.index(keyOf.userTransaction(applicationIndex, userIndex, firstSequence), name);

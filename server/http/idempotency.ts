@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { MintmarkError, type Principal } from "../../core/index.ts";
+import { type Engine, type Hash, MintmarkError, type Principal } from "../../core/index.ts";
 import { hashUuid } from "../../core/internal.ts";
 import { invalid } from "./errors.ts";
 
@@ -52,6 +52,9 @@ interface Kept {
   } | null;
 }
 
+/** Where the digests of requests outlast a restart. */
+type KeptRequests = Pick<Engine["operator"], "requireSameRequest" | "keepRequest">;
+
 interface KeptOfTenant {
   readonly byKey: Map<string, Kept>;
   characters: number;
@@ -59,12 +62,17 @@ interface KeptOfTenant {
 
 /**
  * Repeats the first answer, status and body, to a POST with the same Idempotency-Key. Answers stay
- * in memory for a day. Refusals are not kept. Nobody else's requests push an answer out. Mints keep
- * their keys in the store instead.
+ * in memory for a day, and digests of their requests in the store. Refusals are not kept. Nobody
+ * else's requests push an answer out. Mints keep their keys in the store instead.
  */
 export class KeptAnswers {
+  readonly #store: KeptRequests;
   readonly #tenants = new Map<string, KeptOfTenant>();
   #characters = 0;
+
+  constructor(store: KeptRequests) {
+    this.#store = store;
+  }
 
   /** Number of applications with answers, kept or under way. */
   get applications(): number {
@@ -83,9 +91,10 @@ export class KeptAnswers {
     run: () => unknown,
   ): Promise<string> {
     const tenant = this.#tenantOf(principal.applicationId);
-    const digest = createHash("sha256")
-      .update(`${request.url} ${JSON.stringify(request.body)}`)
-      .digest("hex");
+    const { applicationId } = principal;
+    const text = `${request.url} ${JSON.stringify(request.body)}`;
+    const digest: Hash = `0x${createHash("sha256").update(text).digest("hex")}`;
+    const keyed = { applicationId, callersKey: key, digest };
     const known = tenant.byKey.get(key);
     reply.type("application/json; charset=utf-8");
     if (known !== undefined) {
@@ -99,7 +108,9 @@ export class KeptAnswers {
     const fresh: Kept = { digest, at: performance.now(), answer: null };
     tenant.byKey.set(key, fresh);
     try {
+      await this.#store.requireSameRequest(keyed);
       const text = JSON.stringify(await run());
+      await this.#store.keepRequest(keyed);
       const location = reply.getHeader("location");
       fresh.answer = {
         status: reply.statusCode,
@@ -110,7 +121,7 @@ export class KeptAnswers {
       while (this.#characters > MOST_CHARACTERS) this.#deleteOldest();
       return text;
     } catch (error) {
-      this.#remove(principal.applicationId, tenant, key);
+      this.#remove(applicationId, tenant, key);
       throw error;
     }
   }

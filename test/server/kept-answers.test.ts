@@ -11,6 +11,8 @@ const reply = {
   getHeader: () => undefined,
 } as unknown as FastifyReply;
 
+const store = { requireSameRequest: async () => {}, keepRequest: async () => {} };
+
 /** Sends a request of a tenant; resolves with whether it ran, and was not repeated. */
 async function sends(answers: KeptAnswers, applicationId: string, key: string, text = "") {
   let ran = false;
@@ -23,7 +25,7 @@ async function sends(answers: KeptAnswers, applicationId: string, key: string, t
 }
 
 test("the application that keeps the most loses its oldest answers, and no other one any", async () => {
-  const answers = new KeptAnswers();
+  const answers = new KeptAnswers(store);
   const megabytes = "x".repeat(8 * 1024 * 1024);
   for (let i = 0; i < 100; i++) await sends(answers, `small ${i}`, "key");
   for (let i = 0; i < 9; i++) await sends(answers, "large", `${i}`, megabytes);
@@ -33,7 +35,7 @@ test("the application that keeps the most loses its oldest answers, and no other
 });
 
 test("applications without an answer are not looked at again", async () => {
-  const answers = new KeptAnswers();
+  const answers = new KeptAnswers(store);
   for (let i = 0; i < 100; i++) {
     const refused = answers.once(
       { url: "/", body: {} } as FastifyRequest,

@@ -5,6 +5,9 @@ import { createWorld, refusal } from "./fixture.ts";
 const OWNER = "0x52908400098527886E0F7030069857D2E4169EE7";
 const MIXED = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 
+const USER = "0198c3e0-5d2f-7c31-9a64-1f0b8e7d2a10";
+const OTHER = "0198c3e0-5d2f-7c31-9a64-1f0b8e7d2a11";
+
 describe("an Idempotency-Key", () => {
   it("has every POST done once: the same status and body again", async () => {
     await using world = await createWorld();
@@ -88,6 +91,54 @@ describe("an Idempotency-Key", () => {
     });
     expect(refusal(refused).status).toBe(400);
   });
+
+  it.each([
+    [
+      "/api/v1/users",
+      { userId: USER, ownerAddress: OWNER },
+      { userId: OTHER, ownerAddress: OWNER },
+    ],
+    ["/api/v1/users", { ownerAddress: OWNER }, { ownerAddress: OWNER, reference: "x" }],
+    [
+      "/api/v1/users/bulk",
+      { users: [{ ownerAddress: OWNER }] },
+      { users: [{ ownerAddress: MIXED }] },
+    ],
+    ["/api/v1/webhooks", { url: "https://a.example/" }, { url: "https://b.example/" }],
+  ])(
+    "of %s refuses another body after a restart too, until it is deleted",
+    async (url, body, other) => {
+      await using world = await createWorld();
+      const headers = { "idempotency-key": "one" };
+      const refused = { code: "validation_failed" };
+      expect((await world.send("POST", url, { body: { no: 1 }, headers })).body).toMatchObject(
+        refused,
+      );
+      expect((await world.send("POST", url, { body, headers })).status).toBe(201);
+      const restarted = await buildServer({ engine: world.engine });
+      const send = (payload: object) =>
+        restarted.inject({
+          method: "POST",
+          url,
+          headers: { "x-api-key": world.key, ...headers },
+          payload,
+        });
+      expect((await send(other)).json()).toMatchObject({ code: "idempotency_key_reused" });
+      expect((await send(body)).statusCode).toBe(201);
+      // A mint's key is another one.
+      expect(await world.engine.operator.forgetIdempotencyKeys(Number.MAX_SAFE_INTEGER)).toBe(1);
+      await restarted.close();
+      const later = await buildServer({ engine: world.engine });
+      const answer = await later.inject({
+        method: "POST",
+        url: "/api/v1/users/bulk",
+        headers: { "x-api-key": world.key, ...headers },
+        payload: { users: [{ ownerAddress: MIXED }] },
+      });
+      expect(answer.statusCode).toBe(201);
+      await later.close();
+    },
+  );
 
   it("finds the user and the webhook of the first request after a restart", async () => {
     await using world = await createWorld();

@@ -198,6 +198,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
       ...wait,
       idempotencyKey: "k",
     }),
+  "operator.keepRequest": ({ engine, tenant: { applicationId } }, wait) =>
+    engine.operator.keepRequest({ applicationId, callersKey: "k", digest: hashOf(9) }, wait),
   "operator.seal": ({ engine }, wait) => engine.operator.seal("validium", wait),
   "operator.leaveOut": async ({ engine }, wait) => {
     const { assets } = await engine.batches.getSealed("validium", 1);
