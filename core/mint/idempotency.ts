@@ -44,7 +44,7 @@ function sha256(text: string): Hash {
   return `0x${createHash("sha256").update(text).digest("hex")}`;
 }
 
-/** The request that is not a mint, under its caller's key. */
+/** A request that is not a mint, under the key of its caller. */
 export interface KeyedRequest {
   readonly applicationId: Uuid;
   readonly callersKey: string;
@@ -52,7 +52,7 @@ export interface KeyedRequest {
   readonly digest: Hash;
 }
 
-/** The key of a mint and that of another request are two, whatever their caller calls them. */
+/** Mints and other requests never share a key: callers cannot send the first character. */
 function keyOfRequest(ledger: Ledger, { applicationId, callersKey }: KeyedRequest) {
   const { applicationIndex } = ledger.tenants.application(applicationId);
   const key = sha256(`\0${callersKey}`);
