@@ -57,6 +57,8 @@ export const ERROR_CODES = {
     "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
   order_exists:
     "An open order of this vault exists. Cancel it first; a vault has one open order at a time.",
+  fill_pending:
+    "An order of this vault was taken, and waits for L1. Wait for it, or cancel the order on L1.",
   order_ended: "This order is no longer open, so it can be neither taken nor cancelled.",
   order_not_allowed:
     "The application's terms do not allow this order, or have changed since it was prepared. Prepare it again.",

@@ -1,5 +1,5 @@
-import { encodeFunctionData, type LocalAccount, parseAbi, size, toHex } from "viem";
-import { getBalance, getBlock, getCode } from "viem/actions";
+import { encodeFunctionData, type LocalAccount, parseAbi, parseEventLogs, size, toHex } from "viem";
+import { getBalance, getBlock, getCode, simulateContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import {
   BLOB_COMMIT_GAS,
@@ -28,15 +28,18 @@ import {
   readBlobBatchData,
 } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
+import type { Trade } from "../protocol/trade.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
+import { tipIdOf } from "../protocol/transfer-proof.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
-import { askL1, type L1Connection, revertReason } from "./connection.ts";
+import { askL1, type L1Connection, reasonIn, revertReason } from "./connection.ts";
 import type { FeeOptions } from "./fees.ts";
 import { type Call, type ContractCall, toReceipt, ViemPortal } from "./portal.ts";
 import { TransactionSender } from "./sender.ts";
+import { settlementArguments } from "./trades.ts";
 
 /**
  * Gas limit while another commit is pending, when L1 cannot estimate: a rollup batch's margin over
@@ -46,6 +49,9 @@ const BEHIND_MARGIN = 40_000n;
 
 /** The contract's refusal of a commit whose transaction has no blobs. */
 const NO_BLOBS = "BlobCountInvalid(0)";
+
+const REFUSED_TRADE =
+  "L1 refuses the trade now: a vault is not mature or no longer as signed, or a signature does not count there.";
 
 /** A contract of each OP Stack chain. Blocks there have blob fields, but no blobs. */
 const OP_STACK = "0x4200000000000000000000000000000000000015";
@@ -100,6 +106,34 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
     super(connection, account, sender);
     this.#sender = sender;
     this.#kzg = kzg;
+  }
+
+  checkTrade(trade: Trade): Promise<string | null> {
+    const { maker, taker } = trade;
+    const vaults = `vaults ${tipIdOf(maker)} and ${tipIdOf(taker)}`;
+    return askL1(`trying the trade of ${vaults}`, async () => {
+      const { result } = await simulateContract(this.client, {
+        abi,
+        address: this.settlement.contract,
+        account: this.account,
+        functionName: "settle",
+        args: settlementArguments([trade]),
+      });
+      return result[1] === 0n ? null : REFUSED_TRADE;
+    });
+  }
+
+  async settle(trades: readonly Trade[], options?: ports.L1SendOptions) {
+    const args = settlementArguments(trades);
+    const receipt = await this.mined({ abi, functionName: "settle", args }, options);
+    if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
+    const own = receipt.logs.filter(
+      ({ address }) => address.toLowerCase() === this.settlement.contract,
+    );
+    const failed = parseEventLogs({ abi, logs: own, eventName: "TradeFailed", strict: true });
+    const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
+    const refusals = trades.map(({ maker }) => reasons.get(tipIdOf(maker)) ?? null);
+    return { ...toReceipt(receipt), refusals };
   }
 
   /** Balance of the sending account, in wei. */

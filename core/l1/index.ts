@@ -1,5 +1,6 @@
 /** The settlement chain over viem: what reads it, and what commits and withdraws. */
 
+export type { Trade, TradeSide } from "../protocol/trade.ts";
 export { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 export {
   cancellationCalldata,
@@ -24,4 +25,4 @@ export { type Finality, isUnreachable } from "./connection.ts";
 export type { FeeOptions } from "./fees.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
 export { httpSigner, type Signer, signerAccount } from "./signer.ts";
-export { settleCalldata, type Trade, type TradeSide } from "./trades.ts";
+export { settleCalldata } from "./trades.ts";

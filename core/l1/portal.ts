@@ -176,7 +176,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
       throw new RangeError(`1 to ${MAX_SHARES} shares a transaction, not ${shares}`);
     const call = { abi, functionName: "withdrawBatch", args } as const;
     const gas = (data: Hex) => relayGas(shares, size(data));
-    const receipt = await this.#mined(call, options, async () => this.withGas(call, gas));
+    const receipt = await this.mined(call, options, async () => this.withGas(call, gas));
     if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
     // A failed item leaves an event of the contract in this transaction. A token may add others
     // that look like it.
@@ -212,7 +212,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
     prepare?: () => Promise<Call>,
     kind?: CallKind,
   ) {
-    const receipt = await this.#mined(call, options, prepare, kind);
+    const receipt = await this.mined(call, options, prepare, kind);
     if (receipt.status === "success") return toReceipt(receipt);
     throw new MintmarkError(
       "l1_failed",
@@ -220,7 +220,8 @@ export class ViemPortal extends ViemReader implements L1Owner {
     );
   }
 
-  #mined(
+  /** Sends a call; resolves with the receipt of the transaction, successful or reverted. */
+  protected mined(
     call: ContractCall,
     options?: L1SendOptions,
     prepare = () => this.prepare(call),

@@ -2,12 +2,14 @@ import { type Address, concatHex, encodeFunctionData, type Hex, numberToHex, siz
 import { MintmarkError } from "../errors.ts";
 import { TRADE_GAS } from "../gas.ts";
 import { MAX_AMOUNT, MAX_BATCH_VAULTS } from "../model.ts";
-import type { ProvenVault } from "../ports.ts";
+import type { Trade, TradeSide } from "../protocol/trade.ts";
 import { isTransferred, tipIdOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
 import { MAX_ORDER_SHARES, type OrderItem, type OrderMessage } from "../protocol/typed-data.ts";
 import { headerPlaceOf } from "../protocol/vault.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { packedHops } from "./arguments.ts";
+
+export type { Trade, TradeSide };
 
 /** Flags of a packed side, see docs/protocol.md 11. */
 const HAS_AMOUNTS = 1;
@@ -20,21 +22,6 @@ const HAS_TAKER = 32;
 const MAX_SIDE_BYTES = 0xffff;
 /** Most batches and assets of a call: a side names one by a byte. */
 const MAX_TRADED_ASSETS = 256;
-
-/** One half of a trade: the order, and the proof of the vault that its signer gives of. */
-export interface TradeSide extends ProvenVault {
-  readonly order: OrderMessage;
-  /** The signer's over `orderTypedData`; `0x` when the owner itself sends the transaction. */
-  readonly signature: Hex;
-  /** Base units of one quantized unit of the vault's asset. */
-  readonly quantum: bigint;
-}
-
-/** Two orders that fit each other. */
-export interface Trade {
-  readonly maker: TradeSide;
-  readonly taker: TradeSide;
-}
 
 /**
  * The arguments of `settle`. Sides of one batch and asset name it once. Throws `validation_failed`

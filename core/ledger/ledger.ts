@@ -1,5 +1,5 @@
-import { type Limits, MODES } from "../model.ts";
-import type { Group } from "../store/group.ts";
+import { type Limits, MODES, type Uuid, type VaultId } from "../model.ts";
+import { type Group, Table } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
 import * as records from "../store/records.ts";
@@ -40,6 +40,8 @@ export class Ledger {
   readonly batches: BatchTables;
   readonly minting: MintingState;
   readonly l1: L1State;
+  /** The vaults of orders whose fills wait for L1, with the orders. */
+  readonly trades = new Table<VaultId, Uuid>();
   readonly readers = new Readers();
 
   constructor(

@@ -74,6 +74,7 @@ export class Replica {
   #remove(key: Buffer): boolean {
     const prefix = key[0];
     if (prefix === PREFIX.divergence) this.#ledger.l1.divergence = null;
+    if (prefix === PREFIX.trade) this.#ledger.trades.unload(key.readBigUInt64BE(1));
     if (prefix === PREFIX.enablement) this.#ledger.tenants.enablements.unload(enablementOf(key));
     return prefix !== PREFIX.batch && prefix !== PREFIX.voids && prefix !== PREFIX.asset;
   }

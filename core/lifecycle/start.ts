@@ -291,6 +291,14 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
       ledger.batches.makings.load(making, vaults.length);
     },
   ],
+  [
+    PREFIX.trade,
+    (ledger: Ledger, key: Buffer, value: Buffer) =>
+      ledger.trades.load(
+        key.readBigUInt64BE(1),
+        decodeRecord(records.orderIdRecord, value, "The order of a traded vault"),
+      ),
+  ],
   of(PREFIX.voids, records.voidsRecord, (ledger, { mode, batchNumber, runs }) =>
     ledger.batches.voids[mode].load(batchNumber, runs),
   ),

@@ -5,6 +5,7 @@ import { type List, listOf, type PageOptions, type PageStart } from "../ledger/l
 import { readUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Uuid, VaultId } from "../model.ts";
 import { cancellationId } from "../protocol/typed-data.ts";
+import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import {
@@ -14,15 +15,24 @@ import {
   orderIdRecord,
 } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
+import type { StoredVault } from "../store/vault-columns.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
 import { lineageFaults } from "../vaults/makings.ts";
 import { secondsNow } from "../vaults/signed-requests.ts";
-import { amountIn, decodeActivity, placeOf, readVaults, voidAt } from "../vaults/vaults.ts";
+import {
+  amountIn,
+  decodeActivity,
+  hasSlot,
+  placeOf,
+  readVaults,
+  voidAt,
+} from "../vaults/vaults.ts";
 import { decodeOrder } from "./order-records.ts";
 
 /**
- * `open`: it can be taken. `cancelled`: by its maker. `stale`: its vault is no longer as signed.
- * `expired`: its deadline has passed.
+ * `open`: it can be taken. `filled`: somebody has taken it, and L1 is to settle it. `settled`: L1
+ * has, for good. `cancelled`: by its maker. `stale`: its vault is no longer as signed. `expired`: its
+ * deadline has passed.
  */
 export type OrderStatus = OrderRecord["status"];
 
@@ -60,7 +70,11 @@ export interface Order {
   /** The hash of the signed message. */
   readonly digest: Hash;
   readonly status: OrderStatus;
-  /** Why it is no longer open; null while it is. */
+  /** The order that took it, or that it took; null without one. */
+  readonly counterOrderId: Uuid | null;
+  /** The transaction that was sent to settle it last; null before. */
+  readonly l1TxHash: Hash | null;
+  /** Why it is no longer open, or why L1 does not settle it now; null otherwise. */
   readonly failure: string | null;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -102,10 +116,13 @@ interface Judged {
 /**
  * Judges orders by their vaults of now: an open order goes stale by itself when its vault moves, and is open again
  * if L1 takes the move back. In order; those that have ended are as recorded.
+ *
+ * @param lateSeconds - how long a deadline must have passed
  */
 export async function judged(
   ledger: Ledger,
   orders: readonly OrderRecord[],
+  lateSeconds = 0n,
 ): Promise<readonly Judged[]> {
   const { chainId } = ledger.services.settlement;
   const cancellation = ({ maker }: OrderRecord, id: Hash | VaultId) =>
@@ -117,41 +134,39 @@ export async function judged(
       cancellation(order, order.vaultId),
     ]),
   );
-  const vaults = await readVaults(
-    ledger,
-    orders.map(({ vaultId }) => placeOf(vaultId)),
-  );
-  const ended = await lineageFaults(
-    ledger,
-    orders,
-    vaults.map(({ vault }) => vault),
-  );
+  // A history that the engine has adopted may lack a vault, or have another in its place.
+  const places = orders
+    .map(({ vaultId }) => placeOf(vaultId))
+    .filter((place) => hasSlot(ledger, place));
+  const located = await readVaults(ledger, places);
+  const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
+  const found = orders.map(({ vaultId }) => vaults.get(vaultId) ?? null);
+  const ended = await lineageFaults(ledger, orders, found);
   return orders.map((order, i) => {
     if (order.status !== "open") return { order, status: order.status, failure: order.failure };
-    const activity = decodeActivity(stored[3 * i]);
-    const isCancelled = stored[3 * i + 1] !== undefined || stored[3 * i + 2] !== undefined;
-    const { vault } = vaults[i]!;
-    if (isCancelled)
+    if (stored[3 * i + 1] !== undefined || stored[3 * i + 2] !== undefined)
       return { order, status: "cancelled", failure: "The maker has cancelled it on L1." };
-    if (order.deadline < secondsNow(ledger))
+    if (order.deadline + lateSeconds < secondsNow(ledger))
       return { order, status: "expired", failure: "Its deadline has passed." };
     const failure =
       voidAt(ledger, placeOf(order.vaultId))?.failure ??
       ended[i]?.message ??
-      movedBy(order, vault.amount, activity);
+      movedBy(order, found[i] ?? null, decodeActivity(stored[3 * i]));
     return { order, status: failure === null ? "open" : "stale", failure };
   });
 }
 
 /** Tells what has moved an order's vault since its maker signed; null for nothing. */
 function movedBy(
-  { withdrawnBefore, give }: OrderRecord,
-  amount: bigint,
+  { withdrawnBefore, give, maker }: OrderRecord,
+  vault: StoredVault | null,
   { withdrawn, spentBy, pending }: ActivityRecord,
 ): string | null {
+  if (vault?.owner !== maker || vault.assetIndex !== give.assetIndex)
+    return "L1's history has another vault in its place.";
   if (spentBy !== null) return "A transfer takes its vault.";
   if (pending.length > 0) return "A withdrawal of its vault is pending.";
-  const isAsSigned = withdrawn === withdrawnBefore && amount - withdrawn >= give.amount;
+  const isAsSigned = withdrawn === withdrawnBefore && vault.amount - withdrawn >= give.amount;
   return isAsSigned ? null : "Units of its vault have been withdrawn.";
 }
 
@@ -178,6 +193,8 @@ export async function orderViews(ledger: Ledger, all: readonly Judged[]): Promis
       deadline,
       digest,
       status,
+      counterOrderId: order.counterId,
+      l1TxHash: order.l1TxHash,
       failure,
       createdAt,
       updatedAt,

@@ -1,8 +1,16 @@
+import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import type { Uuid } from "../model.ts";
+import type { OrderItem, OrderMessage } from "../protocol/typed-data.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import { type OrderRecord, orderIdRecord, orderRecord } from "../store/records.ts";
+import {
+  type OrderItemRecord,
+  type OrderRecord,
+  orderIdRecord,
+  orderRecord,
+} from "../store/records.ts";
 import { keyOf, orderIndexes } from "../store/store-keys.ts";
 
 /** Throws `store_corrupt` when it is missing. */
@@ -14,22 +22,64 @@ export function decodeOrder(orderId: Uuid, stored: Buffer | undefined): OrderRec
 
 /** Writes an order and its indexes. A new one has null `before`. */
 export function putOrder(
+  ledger: Ledger,
   group: Group,
   record: OrderRecord,
   before: OrderRecord | null,
 ): OrderRecord {
-  const id = encodeRecord(orderIdRecord, record.orderId);
-  group.stage(keyOf.order(record.orderId), encodeRecord(orderRecord, record));
+  const { orderId, vaultId } = record;
+  const id = encodeRecord(orderIdRecord, orderId);
+  group.stage(keyOf.order(orderId), encodeRecord(orderRecord, record));
   if (before === null) {
     group.stage(keyOf.orderDigest(record.digest), id);
     for (const key of orderIndexes(record, "all")) group.put(key, id);
   }
   const isOpen = record.status === "open";
-  if (isOpen === (before?.status === "open")) return record;
-  for (const key of orderIndexes(record, "open"))
-    if (isOpen) group.put(key, id);
-    else group.remove(key);
-  if (isOpen) group.stage(keyOf.liveOrder(record.vaultId), id);
-  else group.remove(keyOf.liveOrder(record.vaultId));
+  if (isOpen !== (before?.status === "open")) {
+    for (const key of [...orderIndexes(record, "open"), keyOf.liveOrder(vaultId)])
+      if (isOpen) group.stage(key, id);
+      else group.remove(key);
+  }
+  const isFilled = record.status === "filled";
+  if (isFilled === (before?.status === "filled")) return record;
+  if (isFilled) {
+    group.put(keyOf.trade(vaultId), id);
+    ledger.trades.put(group, vaultId, orderId);
+  } else {
+    group.remove(keyOf.trade(vaultId));
+    ledger.trades.remove(group, vaultId);
+  }
   return record;
+}
+
+/** Ends an open order. */
+export function putEnded(
+  ledger: Ledger,
+  group: Group,
+  order: OrderRecord,
+  status: "cancelled" | "stale" | "expired",
+  failure: string | null,
+): OrderRecord {
+  const { orderId } = order;
+  const { time } = ledger.journal.record(group, { kind: "orderEnded", orderId, status, failure });
+  return putOrder(ledger, group, { ...order, status, failure, updatedAt: time }, order);
+}
+
+/** The message that the order's maker has signed. */
+export function messageOfOrder(ledger: Ledger, order: OrderRecord): OrderMessage {
+  const itemOf = ({ assetIndex, tokenId, amount }: OrderItemRecord): OrderItem => {
+    const { contractAddress, quantum } = ledger.tenants.assetAt(assetIndex);
+    return { token: contractAddress, id: tokenId ?? 0n, amount: amount * quantum };
+  };
+  const { quantum } = ledger.tenants.assetAt(order.want.assetIndex);
+  const { vaultId, withdrawnBefore, deadline } = order;
+  return {
+    give: itemOf(order.give),
+    want: itemOf(order.want),
+    shares: order.shares.map(({ to, amount }) => ({ to, amount: amount * quantum })),
+    taker: order.taker ?? zeroAddress,
+    vaultId,
+    withdrawnBefore,
+    deadline,
+  };
 }

@@ -2,12 +2,14 @@ import type { WaitOptions } from "../abort.ts";
 import { contextOf, type Engine } from "../engine.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import type { Uuid } from "../model.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type OrderRecord, orderIdRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
+import { requireUuid } from "../validate.ts";
 import type { VaultCaller } from "../vaults/signed-requests.ts";
 import {
   judged,
@@ -18,14 +20,16 @@ import {
   orderView,
   readOrder,
 } from "./book.ts";
-import { decodeOrder } from "./order-records.ts";
+import { decodeOrder, putEnded } from "./order-records.ts";
 import {
+  createFill,
   createOrder,
+  type FillPreparation,
   type OrderPreparation,
   type OrderRequest,
   type PreparedOrder,
+  prepareFill,
   prepareOrder,
-  putEnded,
 } from "./request.ts";
 import { type OrderTerms, setTerms, termsOf } from "./terms.ts";
 
@@ -53,10 +57,33 @@ export function ordersOf(engine: Engine): Orders {
       const { ledger } = context;
       return orderView(ledger, await readOrder(ledger, caller, orderId));
     },
+    async find(caller, orderId) {
+      const { ledger } = context;
+      return orderView(ledger, await readTaken(ledger, caller, orderId));
+    },
     list: (caller, filter = {}) => listOrders(context, caller, filter),
+    async prepareFill(caller, orderId, preparation) {
+      const { ledger } = context;
+      return prepareFill(ledger, caller, await readTaken(ledger, caller, orderId), preparation);
+    },
+    async fill(caller, orderId, request, wait) {
+      const { ledger } = context;
+      const order = await readTaken(ledger, caller, orderId);
+      const id = await createFill(context, caller, order, request, wait?.signal);
+      return orderView(ledger, decodeOrder(id, await ledger.store.get(keyOf.order(id))));
+    },
     cancel: (caller, orderId, wait) => cancel(context, caller, orderId, wait),
     sweep: (after, wait) => sweep(context, after, wait),
   };
+}
+
+/** An order that a caller wants to take: of its application, or of any that lets owners trade. */
+async function readTaken(ledger: Ledger, caller: VaultCaller, orderId: Uuid): Promise<OrderRecord> {
+  if (!("owner" in caller)) return readOrder(ledger, caller.applicationId, orderId);
+  const id = requireUuid("orderId", orderId);
+  const stored = await ledger.store.get(keyOf.order(id));
+  if (stored === undefined) throw new MintmarkError("order_not_found");
+  return decodeOrder(id, stored);
 }
 
 /** A party may end its own order, and an application those of its users. */
@@ -78,6 +105,10 @@ async function cancel(
     return putEnded(ledger, group, order, "cancelled", null);
   }, wait);
   return orderView(ledger, ended);
+}
+
+function isOver(status: Order["status"]) {
+  return status === "cancelled" || status === "stale" || status === "expired";
 }
 
 /** Orders that one sweep looks at. */
@@ -111,7 +142,7 @@ async function sweep(
       for (const { order: known, status, failure } of over) {
         const at = keyOf.order(known.orderId);
         const order = decodeOrder(known.orderId, await group.read(ledger.store, at));
-        if (order.status === "open" && status !== "open")
+        if (order.status === "open" && isOver(status))
           putEnded(ledger, group, order, status, failure);
       }
     }, wait);
@@ -147,10 +178,36 @@ export interface Orders {
   /** An application's order, or an owner's. Rejects with `order_not_found`. */
   get(caller: OrderCaller, orderId: Uuid): Promise<Order>;
   /**
+   * An order that the caller may want to take: an application's own, or for an owner that of any
+   * application. Rejects with `order_not_found`.
+   */
+  find(caller: VaultCaller, orderId: Uuid): Promise<Order>;
+  /**
    * The orders of an application, or of an owner in all applications. Pages can be short although
    * more follow.
    */
   list(caller: OrderCaller, filter?: OrderFilter): List<Order>;
+  /**
+   * The counter-order that takes an order: its owner gives of this vault exactly what the order
+   * wants. Rejects as `prepare` does, with `order_not_found`, and with `order_ended` when nobody
+   * can take it any more. Changes nothing.
+   */
+  prepareFill(
+    caller: VaultCaller,
+    orderId: Uuid,
+    preparation: FillPreparation,
+  ): Promise<PreparedOrder>;
+  /**
+   * Takes an order by a signed counter-order, and holds both vaults until L1 has settled them.
+   * Resolves with the counter-order; the same one again is the same fill. Rejects as `create` and
+   * `prepareFill` do.
+   */
+  fill(
+    caller: VaultCaller,
+    orderId: Uuid,
+    request: OrderRequest,
+    wait?: WaitOptions,
+  ): Promise<Order>;
   /**
    * Lists the order no longer. Whoever has its signature can still bring it to L1; its maker rules
    * that out by a cancellation on L1. Rejects with `order_not_found`, `order_ended`.

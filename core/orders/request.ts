@@ -34,17 +34,19 @@ import type { StoredVault } from "../store/vault-columns.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { isVisible, visibleAsset } from "../tenants/asset-view.ts";
-import { requireAddress } from "../validate.ts";
+import { orNull, requireAddress } from "../validate.ts";
 import { lineageFaults } from "../vaults/makings.ts";
 import { requireMovable } from "../vaults/movable.ts";
 import {
+  faultOf,
   requireDeadline,
   secondsNow,
   signedForm,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
 import { decodeActivity, ownVaults, placeOf, tokenIn } from "../vaults/vaults.ts";
-import { decodeOrder, putOrder } from "./order-records.ts";
+import { putFilled } from "./fills.ts";
+import { decodeOrder, messageOfOrder, putEnded, putOrder } from "./order-records.ts";
 import { readTerms, requireListing, WHOLE } from "./terms.ts";
 
 /** A vault, and what its owner wants for it. */
@@ -122,11 +124,76 @@ export async function prepareOrder(
 
 /** Takes a signed order. The same one again is the same order. */
 export async function createOrder(
-  { ledger, writer }: EngineContext,
+  context: EngineContext,
   caller: VaultCaller,
   request: OrderRequest,
   signal?: AbortSignal,
 ): Promise<Uuid> {
+  const { ledger, writer } = context;
+  const signed = await signedOrder(ledger, caller, request, signal);
+  if (typeof signed === "string") return signed;
+  const replaced = await liveOrderOf(ledger, request.vaultId);
+  return writer.run(placing(ledger, caller, { ...signed, replaced }), signal);
+}
+
+/** The order that a caller takes, and the vault that it gives for it. */
+export interface FillPreparation {
+  readonly vaultId: VaultId;
+  /** Seconds since 1970; default in a day. */
+  readonly deadline?: bigint | undefined;
+}
+
+/** Seconds for which a prepared counter-order is good: an ERC-721 vault may have to mature. */
+const FILL_SECONDS = 86_400n;
+
+/** The counter-order that takes an order: exactly the other way round, and for its maker alone. */
+export async function prepareFill(
+  ledger: Ledger,
+  caller: VaultCaller,
+  order: OrderRecord,
+  { vaultId, deadline = secondsNow(ledger) + FILL_SECONDS }: FillPreparation,
+): Promise<PreparedOrder> {
+  const { assetId } = ledger.tenants.assetAt(order.give.assetIndex);
+  const { tokenId, amount } = order.give;
+  const asked = { vaultId, amount: order.want.amount, taker: order.maker, deadline };
+  const want = { assetId, amount, ...(tokenId !== null && { tokenId }) };
+  const prepared = await prepareOrder(ledger, caller, { ...asked, want });
+  requireFits(ledger, order, { message: prepared.order, owner: prepared.owner });
+  const stored = await ledger.store.getMany(makersKeys(ledger, order));
+  requireTakeable(ledger, order, await offeredOf(ledger, order), stored);
+  return prepared;
+}
+
+/** Takes an order by a signed counter-order. The same one again is the same fill. */
+export async function createFill(
+  context: EngineContext,
+  caller: VaultCaller,
+  order: OrderRecord,
+  request: OrderRequest,
+  signal?: AbortSignal,
+): Promise<Uuid> {
+  const { ledger, writer } = context;
+  const signed = await signedOrder(ledger, caller, request, signal);
+  if (typeof signed === "string") return signed;
+  requireFits(ledger, order, { message: signed.message, owner: signed.offered.vault.owner });
+  const makers = await offeredOf(ledger, order);
+  return writer.run(filling(ledger, caller, { ...signed, order, makers }), signal);
+}
+
+interface Signed {
+  readonly offered: Offered;
+  readonly message: OrderMessage;
+  readonly digest: Hash;
+  readonly signature: Hex;
+}
+
+/** A checked order; the id of an earlier one with the same message. */
+async function signedOrder(
+  ledger: Ledger,
+  caller: VaultCaller,
+  request: OrderRequest,
+  signal?: AbortSignal,
+): Promise<Signed | Uuid> {
   requireCaller(caller);
   const offered = await offeredVault(ledger, caller, request.vaultId);
   const message = canonical(request);
@@ -138,57 +205,73 @@ export async function createOrder(
   requireSame(allowed, message);
   const { chainId } = ledger.services.settlement;
   const { owner } = offered.vault;
-  const signed = { chainId, owner, digest, signature: request.signature };
+  const by = { chainId, owner, digest, signature: request.signature };
   const signature =
     (await ecdsaForm(owner, digest, request.signature)) ??
-    (await signedForm(ledger.services, signed, signal));
-  const replaced = await liveOrderOf(ledger, message.vaultId);
-  return writer.run(
-    placing(ledger, caller, { offered, message, digest, signature, replaced }),
-    signal,
-  );
+    (await signedForm(ledger.services, by, signal));
+  return { offered, message, digest, signature };
 }
 
-interface Signed {
-  readonly offered: Offered;
-  readonly message: OrderMessage;
-  readonly digest: Hash;
-  readonly signature: Hex;
-  /** The open order of the vault before. */
-  readonly replaced: OrderRecord | null;
+function cancellationOf(ledger: Ledger, owner: Address, id: Hash | VaultId): Buffer {
+  return keyOf.cancellation(ledger.services.settlement.chainId, owner, cancellationId(id));
 }
 
-/** The transition of a signed order: checks the vault as it is now, then lists the order. */
-function placing(ledger: Ledger, caller: VaultCaller, signed: Signed): Transition<Uuid> {
-  const { offered, message, digest, replaced } = signed;
-  const { place, vault } = offered;
-  const { chainId } = ledger.services.settlement;
-  const cancelled = (id: Hash | VaultId) =>
-    keyOf.cancellation(chainId, vault.owner, cancellationId(id));
-  const keys = [
+/** The keys that {@link requireOwnSide} needs, first among those of a transition. */
+function ownKeys(ledger: Ledger, { offered, message, digest }: Signed): Buffer[] {
+  return [
     keyOf.orderDigest(digest),
     keyOf.activity(message.vaultId),
+    cancellationOf(ledger, offered.vault.owner, digest),
+    cancellationOf(ledger, offered.vault.owner, message.vaultId),
     keyOf.liveOrder(message.vaultId),
-    cancelled(digest),
-    cancelled(message.vaultId),
-    ...(replaced === null ? [] : [keyOf.order(replaced.orderId), cancelled(replaced.digest)]),
-  ] as const;
+  ];
+}
+
+/** Checks a signed order against its vault as it is now. Returns the vault's activity. */
+function requireOwnSide(
+  ledger: Ledger,
+  { offered, message }: Signed,
+  [, activity, isCancelled, isVaultCancelled]: readonly (Buffer | undefined)[],
+): ActivityRecord {
+  ledger.l1.requirePromising();
+  requireDeadline(ledger, message.deadline, MIN_VALIDITY);
+  const now = decodeActivity(activity);
+  requireMovable(ledger, offered.place, offered.vault, now);
+  requireLeft(offered, message, now);
+  if (isCancelled !== undefined) throw new MintmarkError("signature_invalid", CANCELLED);
+  if (isVaultCancelled !== undefined) throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
+  return now;
+}
+
+/**
+ * The transition of a signed order: checks the vault as it is now, then lists the order.
+ *
+ * @param signed - with the open order of the vault before
+ */
+function placing(
+  ledger: Ledger,
+  caller: VaultCaller,
+  signed: Signed & { readonly replaced: OrderRecord | null },
+): Transition<Uuid> {
+  const { offered, replaced } = signed;
+  const keys = [
+    ...ownKeys(ledger, signed),
+    ...(replaced === null
+      ? []
+      : [
+          keyOf.order(replaced.orderId),
+          cancellationOf(ledger, offered.vault.owner, replaced.digest),
+        ]),
+  ];
   return {
     weight: 1,
-    keys: () => [...keys],
+    keys: () => keys,
     apply(group, stored) {
-      const [earlier, activity, live, isCancelled, isVaultCancelled, known, isKnownCancelled] =
-        keys.map((key, i) => group.resolve(key, stored[i]));
+      const found = keys.map((key, i) => group.resolve(key, stored[i]));
+      const [earlier, , , , live, known, isKnownCancelled] = found;
       if (!("owner" in caller)) requireKey(ledger, caller);
       if (earlier !== undefined) return decodeId(earlier);
-      ledger.l1.requirePromising();
-      requireDeadline(ledger, message.deadline, MIN_VALIDITY);
-      const now = decodeActivity(activity);
-      requireMovable(ledger, place, vault, now);
-      requireLeft(offered, message, now);
-      if (isCancelled !== undefined) throw new MintmarkError("signature_invalid", CANCELLED);
-      if (isVaultCancelled !== undefined)
-        throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
+      const { withdrawn } = requireOwnSide(ledger, signed, found);
       if (live !== undefined) {
         // A concurrent request may have listed another one.
         if (known === undefined || decodeId(live) !== replaced?.orderId)
@@ -197,13 +280,102 @@ function placing(ledger: Ledger, caller: VaultCaller, signed: Signed): Transitio
         const isOver =
           isKnownCancelled !== undefined ||
           before.deadline < secondsNow(ledger) ||
-          before.withdrawnBefore !== now.withdrawn;
+          before.withdrawnBefore !== withdrawn;
         if (!isOver) throw new MintmarkError("order_exists");
         putEnded(ledger, group, before, "stale", REPLACED);
       }
-      return putPlaced(ledger, group, signed);
+      const order = placed(ledger, group, signed);
+      return putOrder(ledger, group, order, null).orderId;
     },
   };
+}
+
+/** The maker's side of a fill, as {@link requireTakeable} needs it. */
+function makersKeys(ledger: Ledger, { orderId, maker, vaultId, digest }: OrderRecord): Buffer[] {
+  return [
+    keyOf.order(orderId),
+    keyOf.activity(vaultId),
+    cancellationOf(ledger, maker, digest),
+    cancellationOf(ledger, maker, vaultId),
+  ];
+}
+
+/** Throws unless the order can be taken now. Returns it. */
+function requireTakeable(
+  ledger: Ledger,
+  { orderId }: OrderRecord,
+  makers: Offered,
+  [stored, activity, isCancelled, isVaultCancelled]: readonly (Buffer | undefined)[],
+): OrderRecord {
+  const order = decodeOrder(orderId, stored);
+  const now = decodeActivity(activity);
+  const isAsSigned =
+    order.status === "open" &&
+    order.deadline >= secondsNow(ledger) + MIN_VALIDITY &&
+    isCancelled === undefined &&
+    isVaultCancelled === undefined &&
+    now.withdrawn === order.withdrawnBefore;
+  if (!isAsSigned) throw new MintmarkError("order_ended");
+  const fault = faultOf(() => requireMovable(ledger, makers.place, makers.vault, now));
+  if (fault !== null) throw new MintmarkError("order_ended", `The maker's vault: ${fault.message}`);
+  return order;
+}
+
+/** The transition of a fill: checks both vaults as they are now, and holds them. */
+function filling(
+  ledger: Ledger,
+  caller: VaultCaller,
+  signed: Signed & { readonly order: OrderRecord; readonly makers: Offered },
+): Transition<Uuid> {
+  const own = ownKeys(ledger, signed);
+  const keys = [...own, ...makersKeys(ledger, signed.order)];
+  return {
+    weight: 1,
+    keys: () => keys,
+    apply(group, stored) {
+      const found = keys.map((key, i) => group.resolve(key, stored[i]));
+      const [earlier, , , , live] = found;
+      if (!("owner" in caller)) requireKey(ledger, caller);
+      if (earlier !== undefined) return decodeId(earlier);
+      requireOwnSide(ledger, signed, found);
+      if (live !== undefined) throw new MintmarkError("order_exists");
+      const others = found.slice(own.length);
+      const order = requireTakeable(ledger, signed.order, signed.makers, others);
+      const counter = placed(ledger, group, signed);
+      putFilled(ledger, group, order, counter);
+      return counter.orderId;
+    },
+  };
+}
+
+/** Throws unless the counter-order is the order the other way round, by another owner. */
+function requireFits(
+  ledger: Ledger,
+  order: OrderRecord,
+  { message, owner }: { readonly message: OrderMessage; readonly owner: Address },
+): void {
+  const { give, want } = messageOfOrder(ledger, order);
+  const isForMaker = message.taker === order.maker;
+  if (!isForMaker || !isSameItem(message.give, want) || !isSameItem(message.want, give))
+    throw new MintmarkError(
+      "order_not_allowed",
+      "The counter-order must give what the order wants, want what it gives, and name its maker as taker.",
+    );
+  if (order.maker === owner || (order.taker !== null && order.taker !== owner))
+    throw new MintmarkError("order_not_allowed", "This owner cannot take the order.");
+}
+
+function isSameItem(a: OrderItem, b: OrderItem): boolean {
+  return a.token === b.token && a.id === b.id && a.amount === b.amount;
+}
+
+/** The maker's vault. Throws `order_ended` when it never counts again. */
+async function offeredOf(ledger: Ledger, { maker, vaultId }: OrderRecord): Promise<Offered> {
+  const found = await orNull("vault_not_found", () =>
+    orNull("vault_void", () => offeredVault(ledger, { owner: maker }, vaultId)),
+  );
+  if (found === null) throw new MintmarkError("order_ended");
+  return found;
 }
 
 const CANCELLED = "The owner has cancelled this order on L1. Sign another one.";
@@ -211,24 +383,12 @@ const CANCELLED_VAULT =
   "The owner has cancelled on L1 what it signs of this vault. Only the owner itself can withdraw it there.";
 const REPLACED = "The owner has listed the vault anew.";
 
-/** Ends an open order. */
-export function putEnded(
-  ledger: Ledger,
-  group: Group,
-  order: OrderRecord,
-  status: Exclude<OrderRecord["status"], "open">,
-  failure: string | null,
-): OrderRecord {
-  const { orderId } = order;
-  const { time } = ledger.journal.record(group, { kind: "orderEnded", orderId, status, failure });
-  return putOrder(group, { ...order, status, failure, updatedAt: time }, order);
-}
-
-function putPlaced(
+/** Journals a signed order. The caller writes its record. */
+function placed(
   ledger: Ledger,
   group: Group,
   { offered, message, digest, signature }: Signed,
-): Uuid {
+): OrderRecord {
   const { vault, asset } = offered;
   const { applicationIndex, userIndex, owner: maker } = vault;
   const wanted = assetOf(ledger, applicationIndex, message.want);
@@ -249,13 +409,8 @@ function putPlaced(
   };
   const entry = ledger.journal.record(group, { kind: "orderPlaced", orderId, ...facts });
   const { sequence: journalSequence, time } = entry;
-  const times = { createdAt: time, updatedAt: time };
-  putOrder(
-    group,
-    { orderId, journalSequence, ...facts, status: "open", failure: null, ...times },
-    null,
-  );
-  return orderId;
+  const fresh = { status: "open", counterId: null, l1TxHash: null, failure: null } as const;
+  return { orderId, journalSequence, ...facts, ...fresh, createdAt: time, updatedAt: time };
 }
 
 function requireCaller(caller: VaultCaller): void {
@@ -379,9 +534,7 @@ function canonical(request: OrderRequest): OrderMessage {
 
 /** Throws unless the owner has signed what the terms allow now. */
 function requireSame(allowed: OrderMessage, { give, want, shares }: OrderMessage): void {
-  const isSame = (a: OrderItem, b: OrderItem) =>
-    a.token === b.token && a.id === b.id && a.amount === b.amount;
-  if (!isSame(give, allowed.give))
+  if (!isSameItem(give, allowed.give))
     throw new MintmarkError(
       "order_not_allowed",
       "The vault holds another token than the order gives.",
@@ -392,7 +545,7 @@ function requireSame(allowed: OrderMessage, { give, want, shares }: OrderMessage
       const share = allowed.shares[i];
       return share?.to === to && share.amount === amount;
     });
-  if (!isSame(want, allowed.want) || !hasShares) throw new MintmarkError("order_not_allowed");
+  if (!isSameItem(want, allowed.want) || !hasShares) throw new MintmarkError("order_not_allowed");
 }
 
 /** Units of the offered vault as an item of the message. */

@@ -312,6 +312,14 @@ const KINDS = {
     status: oneOf(records.ORDER_STATUSES),
     failure: nullable(text),
   }),
+  /** Two open orders become a fill, which the operator brings to L1. */
+  orderFilled: kind(93, { orderId: uuid, counterId: uuid }),
+  // Fills are named by the order that took the other one.
+  fillSubmitted: kind(94, { orderId: uuid, txHash: hash }),
+  fillRefused: kind(95, { orderId: uuid, failure: text }),
+  fillSettled: kind(96, { orderId: uuid }),
+  /** The order that was taken is open again. */
+  fillFailed: kind(97, { orderId: uuid, failure: text }),
   personInvited: kind(100, records.personFacts),
   personChanged: kind(101, { personIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }),
   personRemoved: kind(102, { personIndex: varint }),

@@ -538,13 +538,22 @@ export const orderFacts = {
 } as const;
 
 /** `open` until an entry says otherwise. An open order counts only while its vault is as signed. */
-export const ORDER_STATUSES = ["open", "cancelled", "stale", "expired"] as const;
+export const ORDER_STATUSES = [
+  "open",
+  "cancelled",
+  "stale",
+  "expired",
+  "filled",
+  "settled",
+] as const;
 
 export const orderRecord = layout({
   orderId: uuid,
   journalSequence: varint, // The entry with the order
   ...orderFacts,
   status: oneOf(ORDER_STATUSES),
+  counterId: nullable(uuid), // The other order of a fill
+  l1TxHash: nullable(hash), // The transaction that was sent for the fill last
   failure: nullable(text),
   createdAt: time,
   updatedAt: time,

@@ -131,6 +131,7 @@ const KEYS = {
   // application ‖ asset given ‖ asset wanted ‖ units wanted ‖ journal sequence → orderId: open ones
   pricedOrder: [0x6d, 1, "u32", 3, "u32", "u32", "u64", "u64"],
   makerOrder: [0x6e, "u8", "address", "u64"], // scope ‖ maker ‖ journal sequence → orderId, in all applications
+  trade: [0x6f, "u64"], // vaultId → orderId of the vault's order in a fill that waits for L1
   checkpoint: [0x64, "u64", "u64"], // chainId ‖ blockNumber → hash of a block with applied events
 } as const satisfies Readonly<Record<string, readonly [prefix: number, ...parts: Part[]]>>;
 

@@ -26,6 +26,29 @@ export class ReferenceOrders extends Part {
       this.#orders.add(orderId, { ...entry, journalSequence: out.sequence });
     },
     orderEnded: (entry) => this.#end(entry),
+    orderFilled: ({ orderId, counterId }) => {
+      for (const [id, other] of [
+        [orderId, counterId],
+        [counterId, orderId],
+      ] as const) {
+        const order = this.#orders.get(id);
+        if (order?.status !== "open") this.out.report(`order ${id} is taken that is not open`);
+        if (order !== undefined) this.#live.delete(order.vaultId);
+        this.#orders.change(id, { status: "filled", counterId: other });
+      }
+    },
+    fillSubmitted: ({ orderId, txHash }) =>
+      this.#changeFill(orderId, { l1TxHash: txHash, failure: null }),
+    fillRefused: ({ orderId, failure }) => this.#changeFill(orderId, { failure }),
+    fillSettled: ({ orderId }) => this.#changeFill(orderId, { status: "settled", failure: null }),
+    fillFailed: ({ orderId, failure }) => {
+      const maker = this.#orders.get(this.#orders.get(orderId)?.counterId ?? "");
+      this.#changeFill(orderId, { counterId: null, l1TxHash: null });
+      this.#orders.change(orderId, { status: "stale", failure });
+      if (maker === undefined) return;
+      this.#orders.change(maker.orderId, { status: "open", failure: null });
+      this.#live.set(maker.vaultId, maker.orderId);
+    },
   } satisfies Handlers;
 
   override finish(): void {
@@ -37,10 +60,19 @@ export class ReferenceOrders extends Part {
       const index = (key: Buffer) => out.put(key, records.orderIdRecord, orderId, name);
       index(keyOf.orderDigest(digest));
       for (const key of orderIndexes(order, "all")) index(key);
+      if (status === "filled") index(keyOf.trade(vaultId));
       if (status !== "open") continue;
       index(keyOf.liveOrder(vaultId));
       for (const key of orderIndexes(order, "open")) index(key);
     }
+  }
+
+  /** Changes both orders of a fill, which the one names that took the other. */
+  #changeFill(orderId: string, change: Partial<records.OrderRecord>): void {
+    const taker = this.#orders.get(orderId);
+    if (taker?.status !== "filled") this.out.report(`fill ${orderId} changes that does not wait`);
+    const counterId = taker?.counterId ?? "";
+    for (const id of [counterId, orderId]) this.#orders.change(id, change);
   }
 
   #end({ orderId, status, failure }: EntryOf<"orderEnded">): void {

@@ -171,7 +171,7 @@ const FEW = [
     "batchTransfers",
   ],
   ...["transferSession", "transferApproval", "l1Event", "vaultEvent", "portal", "checkpoint"],
-  ...["orderTerms", "order", "orderDigest", "liveOrder", "applicationOrder", "makerOrder"],
+  ...["orderTerms", "order", "orderDigest", "liveOrder", "applicationOrder", "makerOrder", "trade"],
 ] as const;
 /**
  * Prefixes with few records, or with records that can still change. The end compares them whole.

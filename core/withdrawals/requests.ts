@@ -349,7 +349,7 @@ export function requireAcceptable(
   requireReady(ledger, vaultId, vault);
   // A concurrent change may have made it unacceptable since the first check.
   requireNotVoid(ledger.batches.voids, placeOf(vaultId), "latest");
-  requireFree(activity);
+  requireFree(ledger, vaultId, activity);
   // The signature covers the withdrawn total before it. If that total has changed, the signature is
   // for another message.
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");

@@ -106,6 +106,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   withdrawal_pending: 409,
   order_exists: 409,
   order_ended: 409,
+  fill_pending: 409,
   metadata_hidden: 409,
   metadata_frozen: 409,
   claim_exists: 409,

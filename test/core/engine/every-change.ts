@@ -1,7 +1,9 @@
-import { privateKeyToAccount } from "viem/accounts";
+import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { contextOf } from "../../../core/engine.ts";
 import type { EngineOptions, WaitOptions } from "../../../core/index.ts";
+import * as fills from "../../../core/orders/fills.ts";
 import { type Order, ordersOf } from "../../../core/orders/index.ts";
-import { claimTypedData } from "../../../core/protocol/typed-data.ts";
+import { claimTypedData, orderTypedData } from "../../../core/protocol/typed-data.ts";
 import { isWanted } from "../../../core/webhooks/webhooks.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import { all, blobOf, fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
@@ -38,15 +40,18 @@ export async function changeable(options: Partial<EngineOptions> & Pick<EngineOp
       tenant.principal,
       requestOf(tenant.users[0], ...texts.map((text) => mintOf(assets.erc721, text))),
     );
-  await engine.mint(
-    tenant.principal,
-    requestOf(
-      tenant.users[0],
-      mintOf(assets.erc20, "", 100),
-      mintOf(assets.erc721, 1),
-      mintOf(assets.erc1155, 9, 3),
-    ),
-  );
+  await engine.mint(tenant.principal, {
+    users: [
+      ...requestOf(
+        tenant.users[0],
+        mintOf(assets.erc20, "", 100),
+        mintOf(assets.erc721, 1),
+        mintOf(assets.erc1155, 9, 3),
+      ).users,
+      ...requestOf(tenant.users[1], mintOf(assets.erc1155, 10, 300)).users,
+      ...requestOf(tenant.users[2], mintOf(assets.erc1155, 11, 5)).users,
+    ],
+  });
   await engine.operator.seal("validium");
   const { withdrawalId } = await withdrawOne(engine, tenant.principal, await signed(made, 10n));
   await mint("2");
@@ -81,11 +86,36 @@ async function newestPerson(
 /** The token of the sign-in that "people.signIn" opens. */
 let token = "";
 
-/** The first user offers the ERC-1155 vault for so many units of another id. */
-async function listOrder(made: Changeable, amount: bigint, wait?: WaitOptions): Promise<Order> {
+/** An owner offers its ERC-1155 vault for so many units of the second user's id. */
+async function listOrder(
+  made: Changeable,
+  amount: bigint,
+  wait?: WaitOptions,
+  vaultId = 2n,
+  signer: PrivateKeyAccount = OWNERS[0],
+): Promise<Order> {
   const want = { assetId: made.assets.erc1155, tokenId: 10n, amount };
-  const order = await signedOrder(made, { vaultId: 2n, want });
+  const order = await signedOrder(made, { vaultId, want }, signer);
   return ordersOf(made.engine).create(made.tenant.principal, order, wait);
+}
+
+/** The second user takes the newest open order. */
+async function takeOrder(made: Changeable, seconds: number, wait?: WaitOptions): Promise<Order> {
+  const { engine, tenant, clock } = made;
+  const orders = ordersOf(engine);
+  const [open] = await all(orders.list(tenant.applicationId, { status: "open" }));
+  const orderId = open?.orderId ?? "";
+  const deadline = BigInt(Math.floor(clock.now / 1000) + seconds);
+  const { order } = await orders.prepareFill(tenant.principal, orderId, { vaultId: 3n, deadline });
+  const signature = await OWNERS[1].signTypedData(orderTypedData(engine.settlement, order));
+  return orders.fill(tenant.principal, orderId, { ...order, signature }, wait);
+}
+
+/** The context, and the order that took another one. */
+async function newestFill({ engine }: Changeable) {
+  const context = contextOf(engine);
+  const [fill] = await fills.pendingFills(context.ledger);
+  return [context, fill?.taker.orderId ?? ""] as const;
 }
 
 /**
@@ -259,6 +289,18 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     return ordersOf(engine).cancel(tenant.principal, open?.orderId ?? "", wait);
   },
   "orders.create again": (made, wait) => listOrder(made, 101n, wait),
+  "orders.fill": (made, wait) => takeOrder(made, 7_200, wait),
+  "fills submitted": async (made, wait) =>
+    fills.recordFillSubmitted(...(await newestFill(made)), hashOf(20), wait),
+  "fills refused": async (made, wait) =>
+    fills.recordFillRefused(...(await newestFill(made)), "not yet", wait),
+  "fills failed": async (made, wait) =>
+    fills.recordFillFailed(...(await newestFill(made)), "gone", wait),
+  "orders.fill again": (made, wait) => takeOrder(made, 7_201, wait),
+  "fills settled": async (made, wait) => fills.recordFillSettled(...(await newestFill(made)), wait),
+  "orders.create, left open": (made, wait) => listOrder(made, 102n, wait),
+  "orders.create by another": (made, wait) => listOrder(made, 5n, wait, 4n, OWNERS[2]),
+  "orders.fill, left waiting": (made, wait) => takeOrder(made, 7_202, wait),
   "transfers.request": async (made, wait) => {
     const transfers = [{ vaultId: 2n, amount: 1n, to: `0x${"7a".repeat(20)}` as const }];
     return made.engine.transfers.request(

@@ -1,8 +1,16 @@
 import { describe, expect, test } from "vitest";
+import { contextOf } from "../../../core/engine.ts";
 import type { Engine, VaultId } from "../../../core/index.ts";
+import {
+  fillState,
+  pendingFills,
+  recordFillFailed,
+  recordFillSettled,
+  recordFillSubmitted,
+} from "../../../core/orders/fills.ts";
 import { type OrderPreparation, ordersOf } from "../../../core/orders/index.ts";
-import { cancellationId } from "../../../core/protocol/typed-data.ts";
-import { all, hashOf, mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
+import { cancellationId, orderTypedData } from "../../../core/protocol/typed-data.ts";
+import { all, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { HOME, hear, made as making, ownerAddress, signedList, withdrawn } from "./l1-fixture.ts";
 import { signedOrder } from "./orders-fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
@@ -307,3 +315,135 @@ async function final(
   await commitAll(engine, "validium", 1);
   return transactions.map(({ vaultId }) => vaultId);
 }
+
+/** A market whose second user has 400 units, and the first offers a sword for 250. */
+async function bazaar() {
+  const made = await market();
+  const { engine, tenant, assets } = made;
+  const { transactions } = await engine.mint(
+    tenant.principal,
+    requestOf(tenant.users[1], mintOf(assets.erc20, "", 400)),
+  );
+  await engine.operator.seal("validium");
+  await commitAll(engine, "validium", 1);
+  const purse = transactions[0]?.vaultId ?? 0n;
+  const order = await made.listed();
+  const counter = async (signer = buyer, vaultId = purse) => {
+    const { orders } = made;
+    const prepared = await orders.prepareFill(tenant.principal, order.orderId, { vaultId });
+    const signature = await signer.signTypedData(orderTypedData(engine.settlement, prepared.order));
+    return { ...prepared.order, signature };
+  };
+  const fill = async () => made.orders.fill(tenant.principal, order.orderId, await counter());
+  return { ...made, purse, order, counter, fill };
+}
+
+describe("a fill", () => {
+  test("is the order the other way round, once, and holds both vaults", async () => {
+    const made = await bazaar();
+    await using engine = made.engine;
+    const { orders, tenant, order, purse, token, counter, seen } = made;
+    const { principal } = tenant;
+    const request = await counter();
+    expect(request).toMatchObject({
+      give: { amount: 250n },
+      want: { id: 1n, amount: 1n },
+      shares: [],
+      taker: ownerAddress,
+    });
+    const filled = await orders.fill(principal, order.orderId, request);
+    expect(filled).toMatchObject({ status: "filled", counterOrderId: order.orderId });
+    expect(await orders.fill(principal, order.orderId, request)).toEqual(filled);
+    expect((await seen()).map(({ status }) => status)).toEqual(["filled", "filled"]);
+    expect((await refusal(counter())).code).toBe("fill_pending");
+    for (const [vaultId, signer] of [
+      [token, OWNERS[0]],
+      [purse, buyer],
+    ] as const) {
+      const gift = [{ vaultId, amount: 0n, to: ARTIST }];
+      const transfer = signedTransfers(made, gift, { signer });
+      expect((await refusal(engine.transfers.request(principal, await transfer))).code).toBe(
+        "fill_pending",
+      );
+      const list = await signedList(made, [vaultId], { signer, seconds: 3_600 });
+      expect((await refusal(engine.withdrawals.request(principal, list))).code).toBe(
+        "fill_pending",
+      );
+    }
+    expect((await refusal(orders.cancel(principal, order.orderId))).code).toBe("order_ended");
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("by another signature, of other terms or by the maker itself is refused", async () => {
+    const made = await bazaar();
+    await using _ = made.engine;
+    const { orders, tenant, order, counter, units, purse } = made;
+    const fill = async (request: Parameters<typeof orders.fill>[2]) =>
+      (await refusal(orders.fill(tenant.principal, order.orderId, request))).code;
+    const request = await counter();
+    expect(await fill(await counter(OWNERS[2]))).toBe("signature_invalid");
+    const want = { assetId: made.assets.erc721, tokenId: 1n, amount: 1n };
+    const cheap = { vaultId: purse, amount: 249n, want, taker: ownerAddress };
+    expect(await fill(await signedOrder(made, cheap, buyer))).toBe("order_not_allowed");
+    expect(await fill({ ...request, taker: buyer.address })).toBe("signature_invalid");
+    const own = orders.prepareFill(tenant.principal, order.orderId, { vaultId: units });
+    expect((await refusal(own)).code).toBe("insufficient_balance");
+    await orders.cancel(tenant.principal, order.orderId);
+    expect(await fill(request)).toBe("order_ended");
+  });
+
+  test("is settled once L1 has taken both vaults for good, and lost if the maker leaves alone", async () => {
+    for (const isSettled of [true, false]) {
+      const made = await bazaar();
+      await using engine = made.engine;
+      const { fill, order, purse, token, seen } = made;
+      const filled = await fill();
+      const context = contextOf(engine);
+      const stateNow = async () => {
+        const [pending] = await pendingFills(context.ledger);
+        return pending === undefined ? null : fillState(context.ledger, pending);
+      };
+      const txHash = hashOf(950);
+      await recordFillSubmitted(context, filled.orderId, txHash);
+      expect((await seen()).map(({ l1TxHash }) => l1TxHash)).toEqual([txHash, txHash]);
+      expect(await stateNow()).toEqual({ state: "waiting" });
+      const { contract } = engine.settlement;
+      const taken = [withdrawn(token, 1n, 1n, contract, 950n)];
+      if (isSettled) taken.push(withdrawn(purse, 250n, 250n, contract, 950n, 1));
+      await engine.operator.recordEvents(HOME, taken, 950n);
+      if (isSettled) {
+        // A reorganisation can still take the block back.
+        expect(await stateNow()).toEqual({ state: "waiting" });
+        await engine.operator.recordFinalized(HOME, 950n);
+        expect(await stateNow()).toEqual({ state: "settled" });
+        await recordFillSettled(context, filled.orderId);
+        expect((await seen()).map(({ status }) => status)).toEqual(["settled", "settled"]);
+      } else {
+        const over = { state: "over", failure: expect.stringMatching(/withdrawn/) };
+        expect(await stateNow()).toEqual(over);
+        await recordFillFailed(context, filled.orderId, "gone");
+        const [takers, makers] = await seen();
+        expect(takers).toMatchObject({ status: "stale", failure: "gone", counterOrderId: null });
+        expect(makers).toMatchObject({ orderId: order.orderId, status: "stale" });
+        expect(
+          (await made.orders.prepare(made.tenant.principal, made.sale()).catch((e) => e)).code,
+        ).toBe("insufficient_balance");
+      }
+      expect(await stateNow()).toBeNull();
+      expect((await engine.operator.verify()).problems).toEqual([]);
+    }
+  });
+
+  test("outlives a restart, vaults held", async () => {
+    const made = await bazaar();
+    const { database, fill, tenant, token, clock } = made;
+    await fill();
+    await made.engine.close();
+    await using engine = await openTest(database, { clock: clock.read });
+    expect(await pendingFills(contextOf(engine).ledger)).toHaveLength(1);
+    const list = await signedList({ engine, clock }, [token], { seconds: 3_600 });
+    expect((await refusal(engine.withdrawals.request(tenant.principal, list))).code).toBe(
+      "fill_pending",
+    );
+  });
+});

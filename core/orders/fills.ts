@@ -1,0 +1,169 @@
+import type { WaitOptions } from "../abort.ts";
+import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Hash, Uuid, VaultId } from "../model.ts";
+import type { Group } from "../store/group.ts";
+import type { OrderRecord } from "../store/records.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
+import { requireHash, requireText } from "../validate.ts";
+import { decodeActivity } from "../vaults/vaults.ts";
+import { judged } from "./book.ts";
+import { decodeOrder, putOrder } from "./order-records.ts";
+
+/** Two orders that wait for L1 to settle them. */
+export interface PendingFill {
+  /** The order that was listed first. */
+  readonly maker: OrderRecord;
+  readonly taker: OrderRecord;
+}
+
+/**
+ * Where a fill stands by what L1 has told: `settled` for good; `over` when L1 cannot settle it any
+ * more, with the reason; else `waiting`.
+ */
+export type FillState =
+  | { readonly state: "waiting" | "settled" }
+  | { readonly state: "over"; readonly failure: string };
+
+/** Makes an open order and a new one a fill. */
+export function putFilled(
+  ledger: Ledger,
+  group: Group,
+  maker: OrderRecord,
+  taker: OrderRecord,
+): void {
+  const facts = { orderId: maker.orderId, counterId: taker.orderId };
+  const { time } = ledger.journal.record(group, { kind: "orderFilled", ...facts });
+  const filled = { status: "filled", updatedAt: time } as const;
+  putOrder(ledger, group, { ...maker, ...filled, counterId: taker.orderId }, maker);
+  putOrder(ledger, group, { ...taker, ...filled, counterId: maker.orderId }, null);
+}
+
+/** The fills that wait for L1, oldest first. */
+export async function pendingFills(ledger: Ledger): Promise<readonly PendingFill[]> {
+  const ids = [...new Set(ledger.trades.durable.values())];
+  const stored = await ledger.store.getMany(ids.map(keyOf.order));
+  const orders = ids.map((id, i) => decodeOrder(id, stored[i]));
+  const byId = new Map(orders.map((order) => [order.orderId, order]));
+  const fills = orders.flatMap((taker): PendingFill[] => {
+    const maker = taker.counterId === null ? undefined : byId.get(taker.counterId);
+    // The taker's order is listed by the fill itself.
+    const isTakers = maker !== undefined && maker.journalSequence < taker.journalSequence;
+    return isTakers ? [{ maker, taker }] : [];
+  });
+  return fills.sort((a, b) => a.taker.journalSequence - b.taker.journalSequence);
+}
+
+/** Seconds behind a deadline after which no block can still settle the order. */
+const LATE_SECONDS = 900n;
+
+export async function fillState(ledger: Ledger, fill: PendingFill): Promise<FillState> {
+  const sides = [fill.maker, fill.taker];
+  const activities = await ledger.store.getMany(
+    sides.map(({ vaultId }) => keyOf.activity(vaultId)),
+  );
+  const isTaken = sides.every(({ withdrawnBefore, give }, i) => {
+    return decodeActivity(activities[i]).withdrawn === withdrawnBefore + give.amount;
+  });
+  if (isTaken) {
+    const { finalized = null } =
+      ledger.l1.portals.durable.get(ledger.services.settlement.chainId) ?? {};
+    const blocks = await Promise.all(sides.map(({ vaultId }) => lastBlockOf(ledger, vaultId)));
+    const isFinal = blocks.every((block) => finalized !== null && block <= finalized);
+    return { state: isFinal ? "settled" : "waiting" };
+  }
+  const open = sides.map((order) => ({ ...order, status: "open" as const }));
+  for (const { order, status, failure } of await judged(ledger, open, LATE_SECONDS))
+    if (status !== "open")
+      return { state: "over", failure: `The order of vault ${order.vaultId}: ${failure}` };
+  return { state: "waiting" };
+}
+
+/** The block of the last event of a vault; a taken one has an event. */
+async function lastBlockOf(ledger: Ledger, vaultId: VaultId): Promise<bigint> {
+  const prefix = prefixOf.vaultEvent(vaultId);
+  const range = { gte: prefix, lt: endOf(prefix), reverse: true, limit: 1 };
+  for await (const [key] of ledger.store.entries(range)) return key.readBigUInt64BE(9);
+  throw new MintmarkError("store_corrupt", `Vault ${vaultId} has no event.`);
+}
+
+/** Records the transaction that settles a fill. */
+export function recordFillSubmitted(
+  context: EngineContext,
+  takerId: Uuid,
+  txHash: Hash,
+  wait?: WaitOptions,
+): Promise<void> {
+  const l1TxHash = requireHash("txHash", txHash);
+  return changeFill(context, takerId, wait, ({ maker, taker }, ledger, group) => {
+    if (taker.l1TxHash === l1TxHash) return;
+    const facts = { orderId: taker.orderId, txHash: l1TxHash };
+    const { time } = ledger.journal.record(group, { kind: "fillSubmitted", ...facts });
+    for (const side of [maker, taker])
+      putOrder(ledger, group, { ...side, l1TxHash, failure: null, updatedAt: time }, side);
+  });
+}
+
+/** Records why L1 refuses a fill now. It is tried again. */
+export function recordFillRefused(
+  context: EngineContext,
+  takerId: Uuid,
+  failure: string,
+  wait?: WaitOptions,
+): Promise<void> {
+  const reason = requireText("failure", failure, 2_000);
+  return changeFill(context, takerId, wait, ({ maker, taker }, ledger, group) => {
+    if (taker.failure === reason) return;
+    const facts = { orderId: taker.orderId, failure: reason };
+    const { time } = ledger.journal.record(group, { kind: "fillRefused", ...facts });
+    for (const side of [maker, taker])
+      putOrder(ledger, group, { ...side, failure: reason, updatedAt: time }, side);
+  });
+}
+
+/** Ends a fill that L1 has settled for good. */
+export function recordFillSettled(
+  context: EngineContext,
+  takerId: Uuid,
+  wait?: WaitOptions,
+): Promise<void> {
+  return changeFill(context, takerId, wait, ({ maker, taker }, ledger, group) => {
+    const { time } = ledger.journal.record(group, { kind: "fillSettled", orderId: taker.orderId });
+    const settled = { status: "settled", failure: null, updatedAt: time } as const;
+    for (const side of [maker, taker]) putOrder(ledger, group, { ...side, ...settled }, side);
+  });
+}
+
+/** Ends a fill that L1 cannot settle: the maker's order is open again, and the taker's is stale. */
+export function recordFillFailed(
+  context: EngineContext,
+  takerId: Uuid,
+  failure: string,
+  wait?: WaitOptions,
+): Promise<void> {
+  const reason = requireText("failure", failure, 2_000);
+  return changeFill(context, takerId, wait, ({ maker, taker }, ledger, group) => {
+    const facts = { orderId: taker.orderId, failure: reason };
+    const { time } = ledger.journal.record(group, { kind: "fillFailed", ...facts });
+    const parted = { counterId: null, l1TxHash: null, updatedAt: time } as const;
+    putOrder(ledger, group, { ...maker, ...parted, status: "open", failure: null }, maker);
+    putOrder(ledger, group, { ...taker, ...parted, status: "stale", failure: reason }, taker);
+  });
+}
+
+/** Changes a fill that waits. One that has ended stays as it is. */
+function changeFill(
+  context: EngineContext,
+  takerId: Uuid,
+  wait: WaitOptions | undefined,
+  change: (fill: PendingFill, ledger: Ledger, group: Group) => void,
+): Promise<void> {
+  return context.change(async (ledger, group) => {
+    const read = async (id: Uuid) =>
+      decodeOrder(id, await group.read(ledger.store, keyOf.order(id)));
+    const taker = await read(takerId);
+    if (taker.status !== "filled" || taker.counterId === null) return;
+    change({ maker: await read(taker.counterId), taker }, ledger, group);
+  }, wait);
+}
