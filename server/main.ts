@@ -117,6 +117,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
       (config.MINTMARK_NEW_TOKENS ??
         (config.MINTMARK_ENVIRONMENT === "sandbox" ? "admins" : "operator")) === "admins",
     ownerRelayVaults: config.MINTMARK_OWNER_RELAY_VAULTS,
+    fillsPerDay: config.MINTMARK_FILLS_PER_DAY,
     ...(identityProvider && { identityProvider }),
     rateLimits: {
       key: {

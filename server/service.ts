@@ -13,6 +13,7 @@ import {
 import { type Creation, type Pace, pause } from "../core/internal.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type IdentityProvider } from "./http/access/access-token.ts";
+import { DEFAULT_FILLS_PER_DAY, FillBudget } from "./http/access/fill-budget.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
 import { HeldBytes } from "./http/access/rate-account.ts";
 import {
@@ -88,6 +89,8 @@ export interface ServerOptions {
    * Default 256.
    */
   readonly ownerRelayVaults?: number;
+  /** Fills of orders a day that the operator settles for each application. Default 10,000. */
+  readonly fillsPerDay?: number;
   /** A working mint request for the documents: the sandbox gives its own users and assets. */
   readonly mintExample?: unknown;
   /**
@@ -185,6 +188,7 @@ export function serviceOf(
     owners: new OwnerChallenges(engine, tokenSecret, verifySignature),
     people: new WalletChallenges(engine, TO_CONSOLE, verifySignature),
     ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
+    fills: new FillBudget(options.fillsPerDay ?? DEFAULT_FILLS_PER_DAY, now),
     origin: options.origin,
     chains,
     /** The settlement chain, where admins of applications may create tokens. */

@@ -10,6 +10,7 @@ export {
 export { ApiError, answer, everyEntry } from "./problem.ts";
 export type { RetryOptions } from "./retry.ts";
 export type { Eip1193Provider, OwnerSigner, TypedData, TypedDataSigner } from "./sign.ts";
+export { type BuyOptions, buy, type SellOptions, sell } from "./trade.ts";
 export { type TransferOptions, transfer, type VaultTransfer } from "./transfer.ts";
 export { type DeliveryHeaders, webhookEvent } from "./webhook.ts";
 export { type VaultWithdrawal, type WithdrawOptions, withdraw } from "./withdraw.ts";

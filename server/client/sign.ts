@@ -1,10 +1,16 @@
-import type { SessionKeyPreparation, TransferPreparation, WithdrawalPreparation } from "./api.ts";
+import type {
+  OrderPreparation,
+  SessionKeyPreparation,
+  TransferPreparation,
+  WithdrawalPreparation,
+} from "./api.ts";
 
 /** EIP-712 typed data as the API prepares it: plain JSON. */
 export type TypedData = (
   | WithdrawalPreparation
   | TransferPreparation
   | SessionKeyPreparation
+  | OrderPreparation
 )["typedData"];
 
 /** Where Ethereum wallets take requests (EIP-1193). */

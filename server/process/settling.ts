@@ -6,8 +6,10 @@ import {
   type MemberStanding,
 } from "../../core/committee/index.ts";
 import { type Address, type Engine, MintmarkError } from "../../core/index.ts";
+import { repeat } from "../../core/internal.ts";
 import { type connectL1, connectMirror, type FeeOptions } from "../../core/l1/index.ts";
 import { RemoteAttester, SourceHistory } from "../../core/mirror/index.ts";
+import { FillSender } from "../../core/orders/index.ts";
 import {
   type ConsentStanding,
   MirrorSettler,
@@ -135,7 +137,21 @@ export async function startSettling(options: SettlingOptions) {
   const served = new Set([engine, ...mirrors].map(({ settlement }) => settlement.chainId));
   const unserved = engine.operator.portals().filter(({ chainId }) => !served.has(chainId));
   const stopping = new AbortController();
-  const settling = [settler, ...far].map((each) => each.run(stopping.signal));
+  const fills = new FillSender({ engine, l1 });
+  let fillError: unknown = null;
+  const filling = repeat(
+    (signal) => fills.send(signal),
+    {
+      intervalMs,
+      backoff: { firstMs: 1_000, maxMs: 60_000 },
+      onRound(error) {
+        if (error !== null && fillError === null) options.onError?.(error);
+        fillError = error;
+      },
+    },
+    stopping.signal,
+  );
+  const settling = [filling, ...[settler, ...far].map((each) => each.run(stopping.signal))];
   return {
     /**
      * Checks of `/readyz`: the errors in each kind of work, and causes that would keep batches from
@@ -152,6 +168,10 @@ export async function startSettling(options: SettlingOptions) {
           async () => describeWork(settler, work as SettlerWork),
         ]),
       ),
+      fills: async () => {
+        if (fillError !== null) throw fillError;
+        return "goes well";
+      },
       ...settlementChecks(options, committee),
       issuers: async () => describeConsents(settler.consents.standings()),
       ...Object.fromEntries(

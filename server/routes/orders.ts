@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { PortalIdentity } from "../../core/index.ts";
-import { LISTINGS, ordersOf, type PreparedOrder } from "../../core/orders/index.ts";
+import { LISTINGS, type Order, ordersOf, type PreparedOrder } from "../../core/orders/index.ts";
 import { MAX_ORDER_SHARES, orderTypedData, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
@@ -48,8 +48,11 @@ const orderPreparationBody = s.requestComponent("NewOrderPreparation", {
     .describe("Seconds since 1970, 5 minutes to 30 days ahead. Default: in seven days."),
 });
 
-const { Order, Item, Share } = TYPED_DATA_TYPES;
-const ORDER_TYPES = { Order, Item, Share };
+const ORDER_TYPES = {
+  Order: TYPED_DATA_TYPES.Order,
+  Item: TYPED_DATA_TYPES.Item,
+  Share: TYPED_DATA_TYPES.Share,
+};
 const EXAMPLE = {
   give: { token: `0x${"5e".repeat(20)}`, id: "7", amount: "1" },
   want: { token: `0x${"20".repeat(20)}`, id: "0", amount: "250" },
@@ -76,7 +79,7 @@ const shownItem = z.strictObject({
   ...s.outToken,
 });
 
-const STATUSES = ["open", "cancelled", "stale", "expired"] as const;
+const STATUSES = ["open", "filled", "settled", "cancelled", "stale", "expired"] as const;
 
 const order = s.responseComponent("Order", {
   orderId: s.outUuid,
@@ -94,9 +97,14 @@ const order = s.responseComponent("Order", {
   status: z
     .enum(STATUSES)
     .describe(
-      "`stale`: the vault has been withdrawn from or transferred, or counts no more. An order is open again if that comes to nothing.",
+      "`filled`: somebody has taken it, and L1 is to settle it. `settled`: L1 has, for good. `stale`: the vault has been withdrawn from or transferred, or counts no more. An order is open again if that comes to nothing.",
     ),
-  failure: z.string().nullable().describe("Why it is no longer open."),
+  counterOrderId: s.outUuid.nullable().describe("The order that took it, or that it took."),
+  l1TxHash: s.outHash.nullable().describe("The transaction that was sent to settle it last."),
+  failure: z
+    .string()
+    .nullable()
+    .describe("Why it is no longer open, or why L1 does not settle it now."),
   createdAt: s.outTime,
   updatedAt: s.outTime,
 });
@@ -188,6 +196,17 @@ const SIGNED_ERRORS = [
   "l1_failed",
 ] as const;
 
+const FILL_ERRORS = ["order_ended", "fill_pending"] as const;
+
+const fillPreparationBody = s.requestComponent("NewFillPreparation", {
+  vaultId: s.vaultId.describe("It has what the order wants, or more; the rest stays in it."),
+  deadline: s.seconds
+    .optional()
+    .describe("Seconds since 1970, 5 minutes to 30 days ahead. Default: in a day."),
+});
+const FILL = { vaultId: "9223372036854775808" };
+const FILL_SUMMARY = "What an owner signs to take an order: the order the other way round";
+
 const PREPARE = {
   vaultId: "9223372036854775808",
   want: { assetId: "0198c3e0-5d2f-7c31-9a64-1f0b8e7d2a11", amount: "250" },
@@ -253,6 +272,33 @@ export const orderEndpoints: readonly Endpoint[] = [
     handle: ({ engine, applicationId, params }) =>
       ordersOf(engine).get(applicationId, params.orderId),
   }),
+  endpoint("Orders", "transfer", `POST ${ORDERS}/{orderId}/fills/prepare`, "prepareFill", {
+    summary: FILL_SUMMARY,
+    description: "Like `POST /api/v1/orders/prepare`. Changes nothing.",
+    body: fillPreparationBody,
+    example: FILL,
+    success: json(200, "What to sign.", orderPreparation),
+    errors: [...PREPARATION_ERRORS, ...FILL_ERRORS],
+    async handle({ engine, principal, params: { orderId }, body }) {
+      const prepared = await ordersOf(engine).prepareFill(principal, orderId, body);
+      return preparedToWire(engine.settlement, prepared, `${ORDERS}/${orderId}/fills`);
+    },
+  }),
+  endpoint("Orders", "transfer", `POST ${ORDERS}/{orderId}/fills`, "createFill", {
+    summary: "Take an order by a signed counter-order",
+    description:
+      "Holds both vaults at once. The operator brings both orders to L1, which settles both or neither; nobody else pays. The same counter-order always returns the same one.",
+    body: orderBody,
+    example: SIGNED,
+    success: json(202, "The counter-order.", order),
+    errors: [...SIGNED_ERRORS, ...FILL_ERRORS],
+    handle: ({ engine, service, principal, params: { orderId }, body }) =>
+      service.fills.count(
+        principal.applicationId,
+        () => ordersOf(engine).fill(principal, orderId, body),
+        isWaiting,
+      ),
+  }),
   endpoint("Orders", "transfer", `DELETE ${ORDERS}/{orderId}`, "cancelOrder", {
     summary: "List an order no longer",
     description:
@@ -292,6 +338,39 @@ export const ownerOrderEndpoints: readonly Endpoint[] = [
     inTurn: true,
     handle: ({ engine, owner, query }) => ordersOf(engine).list({ owner }, query),
   }),
+  endpoint("Owners", "owner", `POST ${OWNERS}/{orderId}/fills/prepare`, "prepareOwnerFill", {
+    summary: FILL_SUMMARY,
+    description: `Like \`POST ${ORDERS}/{orderId}/fills/prepare\`.`,
+    body: fillPreparationBody,
+    example: FILL,
+    success: json(200, "What to sign.", orderPreparation),
+    errors: [...PREPARATION_ERRORS, ...FILL_ERRORS, "owner_relay_off"],
+    async handle({ engine, service: { ownerRelay }, owner, params: { orderId }, body }) {
+      // Refuse before the owner signs for nothing.
+      ownerRelay.requireFor(owner, 1);
+      const prepared = await ordersOf(engine).prepareFill({ owner }, orderId, body);
+      return preparedToWire(engine.settlement, prepared, `${OWNERS}/${orderId}/fills`);
+    },
+  }),
+  endpoint("Owners", "owner", `POST ${OWNERS}/{orderId}/fills`, "createOwnerFill", {
+    summary: "Take an order by a counter-order of the signed-in owner",
+    description: `Like \`POST ${ORDERS}/{orderId}/fills\`. A fill counts as one vault of the day's that the operator pays for.`,
+    body: orderBody,
+    example: SIGNED,
+    success: json(202, "The counter-order.", ownersOrder),
+    errors: [...SIGNED_ERRORS, ...FILL_ERRORS, "owner_relay_off"],
+    async handle({ engine, service: { ownerRelay, fills }, owner, params: { orderId }, body }) {
+      const orders = ordersOf(engine);
+      const { applicationId } = await orders.find({ owner }, orderId);
+      const fill = () => orders.fill({ owner }, orderId, body);
+      return await ownerRelay.count(
+        owner,
+        1,
+        () => fills.count(applicationId, fill, isWaiting),
+        (filled) => (isWaiting(filled) ? 1 : 0),
+      );
+    },
+  }),
   endpoint("Owners", "owner", `DELETE ${OWNERS}/{orderId}`, "cancelOwnerOrder", {
     summary: "List an order of the signed-in owner no longer",
     description: `Like \`DELETE ${ORDERS}/{orderId}\`.`,
@@ -308,4 +387,9 @@ function preparedToWire(
 ) {
   const typedData = typedDataToWire(orderTypedData(settlement, order));
   return { ownerAddress: owner, digest, typedData, submit: { path, body: typedData.message } };
+}
+
+/** Whether a fill is paid for yet. */
+function isWaiting({ status, l1TxHash }: Order): boolean {
+  return status === "filled" && l1TxHash === null;
 }

@@ -254,6 +254,10 @@ describe("the OpenAPI document", () => {
       "POST /api/v1/transfers/prepare": "asset_not_transferable",
       "POST /api/v1/orders": "vault_not_found",
       "POST /api/v1/orders/prepare": "asset_not_found",
+      "POST /api/v1/orders/{orderId}/fills": "order_not_found",
+      "POST /api/v1/orders/{orderId}/fills/prepare": "order_not_found",
+      "POST /owner/v1/orders/{orderId}/fills": "credentials_missing",
+      "POST /owner/v1/orders/{orderId}/fills/prepare": "credentials_missing",
       "POST /owner/v1/orders": "credentials_missing",
       "POST /owner/v1/orders/prepare": "credentials_missing",
       "POST /owner/v1/transfers": "credentials_missing",
@@ -272,6 +276,7 @@ describe("the OpenAPI document", () => {
       const url = path
         .replace("{assetId}", cards)
         .replace("{tokenId}", "7")
+        .replace("{orderId}", webhook.webhookId)
         .replace("{webhookId}", webhook.webhookId)
         .replace("{linkAddress}", `0x${"1c".repeat(20)}`);
       const { body } = await fresh.send(method as "POST", url, { body: json.example });

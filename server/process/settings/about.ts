@@ -82,6 +82,8 @@ export const ABOUT = {
     "Who creates tokens from the console: `admins` of applications, or only the `operator`. Default: admins in the sandbox, else the operator.",
   MINTMARK_OWNER_RELAY_VAULTS:
     "Vaults a day that each signed-in owner may withdraw or transfer at the operator's cost; 0 turns it off. The count does not bind API keys.",
+  MINTMARK_FILLS_PER_DAY:
+    "Fills of orders a day that the operator brings to L1 at its cost for each application.",
   MINTMARK_WEBHOOK_REACH:
     "Addresses that webhooks may reach; this machine's own only in a sandbox, for trials.",
   MINTMARK_METRICS_PORT: "Port of `GET /metrics`; default none.",

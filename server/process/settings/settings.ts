@@ -3,6 +3,7 @@ import { DEFAULT_LIMITS } from "../../../core/index.ts";
 import { MAX_MEMBERS } from "../../../core/protocol/index.ts";
 import { ROLLUP_DATA } from "../../../core/settlement/index.ts";
 import { ISSUER } from "../../http/access/access-token.ts";
+import { DEFAULT_FILLS_PER_DAY } from "../../http/access/fill-budget.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS } from "../../http/access/owner-relay.ts";
 import { DEFAULT_MEMORY_BYTES } from "../../http/access/rate-account.ts";
 import { DEFAULT_RATE_LIMITS } from "../../http/access/rate-limit.ts";
@@ -130,6 +131,7 @@ const shape = {
   MINTMARK_EXPLORER_RPC: url("the address of an RPC").optional(),
   MINTMARK_NEW_TOKENS: z.enum(["admins", "operator"], "Give admins or operator.").optional(),
   MINTMARK_OWNER_RELAY_VAULTS: count(0, 999_999_999).default(DEFAULT_OWNER_RELAY_VAULTS),
+  MINTMARK_FILLS_PER_DAY: count(1, 999_999_999).default(DEFAULT_FILLS_PER_DAY),
   MINTMARK_WEBHOOK_REACH: z.enum(["public", "public-and-loopback"]).default("public"),
   MINTMARK_METRICS_PORT: count(0, 65_535).optional(),
   MINTMARK_METRICS_HOST: text.default("127.0.0.1"),
