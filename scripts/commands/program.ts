@@ -196,6 +196,26 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
       async () => (await import("./transfer.ts")).cancelTransfer,
     ],
     [
+      "sell <vault>",
+      "offer units of a vault for another token, by its owner's signature over HTTP",
+      async () => (await import("./trade.ts")).sell,
+    ],
+    [
+      "buy <order>",
+      "take an order by another owner's signature; L1 settles both sides or neither",
+      async () => (await import("./trade.ts")).buy,
+    ],
+    [
+      "orders",
+      "the orders of the application, by status, asset and price",
+      async () => (await import("./trade.ts")).orders,
+    ],
+    [
+      "cancel-order <order>",
+      "list an order no longer",
+      async () => (await import("./trade.ts")).cancelOrder,
+    ],
+    [
       "enter <token>",
       "bring a token back from L1: burns it there, and L1 makes a vault of it (MINTMARK_OWNER_KEY, or standard input)",
       async () => (await import("./enter.ts")).enterCommand,
