@@ -102,7 +102,7 @@ library PackedTrades {
 
     /// @notice The parts of a side.
     /// @param firstVaultId The id of slot 0 in the vault's batch.
-    /// @return side What the order says.
+    /// @return side The parts of the order.
     /// @return vault The vault at which its records begin, without its asset.
     function read(
         bytes calldata packed,

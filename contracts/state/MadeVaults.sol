@@ -46,21 +46,23 @@ abstract contract MadeVaults is Roles, Tips, OwnerSignatures, IMakings {
 
     /// @dev Makes the vault of the next slot.
     function _add(Making memory making, Vault memory vault) internal {
-        uint256 slot = making.count++;
-        uint256[] memory assets = making.assets;
-        uint256 known = making.known;
-        uint256 index;
-        while (index < known && assets[index] != vault.assetType) ++index;
-        if (index == known) {
-            assets[index] = vault.assetType;
-            making.known = known + 1;
+        unchecked {
+            uint256 slot = making.count++;
+            uint256[] memory assets = making.assets;
+            uint256 known = making.known;
+            uint256 index;
+            while (index < known && assets[index] != vault.assetType) ++index;
+            if (index == known) {
+                assets[index] = vault.assetType;
+                making.known = known + 1;
+            }
+            (uint256 head, bytes memory continuations) = VaultWords.wordsOf(vault, index);
+            if (head == 0 || index == Manifest.MAX_ASSETS)
+                revert VaultUnpayable(vault.owner, vault.amount, vault.blob);
+            uint64 vaultId = MADE | (making.number << 20) | uint64(slot);
+            _put(making.leaves, slot, VaultWords.leaf(vaultId, head, continuations));
+            emit VaultMade(vaultId, vault.owner, vault.assetType, vault.amount, vault.blob);
         }
-        (uint256 head, bytes memory continuations) = VaultWords.wordsOf(vault, index);
-        if (head == 0 || index == Manifest.MAX_ASSETS)
-            revert VaultUnpayable(vault.owner, vault.amount, vault.blob);
-        uint64 vaultId = MADE | (making.number << 20) | uint64(slot);
-        _put(making.leaves, slot, VaultWords.leaf(vaultId, head, continuations));
-        emit VaultMade(vaultId, vault.owner, vault.assetType, vault.amount, vault.blob);
     }
 
     function _end(Making memory making) internal {

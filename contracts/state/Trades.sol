@@ -248,7 +248,7 @@ abstract contract Trades is MadeVaults {
         side.quantum = terms.quantum;
         if (terms.standard != Standard.ERC20)
             side.tokenId = MintingBlob.idOf(terms.scheme, vault.blob);
-        side.give = Orders.item(side.token, side.tokenId, side.units * side.quantum);
+        side.give = _item(side, side.units);
         return side;
     }
 
@@ -262,7 +262,7 @@ abstract contract Trades is MadeVaults {
         bytes32 want = other.give;
         if (side.flags & PackedTrades.HAS_WANT != 0) {
             if (side.want > other.units) revert OrderUnmet(side.vaultId, side.want, other.units);
-            want = Orders.item(other.token, other.tokenId, side.want * other.quantum);
+            want = _item(other, side.want);
         }
         bytes32 digest = MessageHashUtils.toTypedDataHash(
             domain,
@@ -282,6 +282,13 @@ abstract contract Trades is MadeVaults {
         if (signature.length == 0 && msg.sender == side.owner) return;
         if (!_signed(side.owner, digest, signature, WALLET_GAS))
             revert IWithdrawals.SignatureInvalid(digest);
+    }
+
+    function _item(PackedTrades.Side memory side, uint64 units) private pure returns (bytes32) {
+        unchecked {
+            // A quantum has 128 bits.
+            return Orders.item(side.token, side.tokenId, units * side.quantum);
+        }
     }
 
     /// @dev Writes who gets what of what the other side gives: the shares, and the owner the rest.

@@ -1,6 +1,7 @@
 import { type Address, concatHex, numberToHex, slice, toFunctionSelector, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
+import { decodeEvents } from "../../core/l1/logs.ts";
 import { settlementArguments } from "../../core/l1/trades.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import {
@@ -78,6 +79,22 @@ describe("trades of two owners' vaults", () => {
     const batch = await market();
     const outcome = await tradesIn(d, settle([[sells(batch), buys(batch)]]));
     expect(outcome.traded).toEqual([[idOf(batch), idOf(batch, 1)]]);
+    const { logs } = await d.publicClient.getTransactionReceipt({ hash: outcome.hash });
+    // The engine takes the units off as off a withdrawal, and the vaults as those of a renewal.
+    const events = decodeEvents(logs);
+    expect(events).toMatchObject([
+      { type: "withdrawn", vaultId: idOf(batch), quantity: 1n, withdrawnTotal: 1n },
+      { type: "withdrawn", vaultId: idOf(batch, 1), quantity: 250n, withdrawnTotal: 250n },
+      {
+        type: "made",
+        making: 1n,
+        entered: null,
+        vaults: [
+          { owner: lower(ann.address), amount: 250n },
+          { owner: lower(bob.address), amount: 1n },
+        ],
+      },
+    ]);
     const made = await madeIn(d, outcome.hash);
     expect(holdingsIn(made)).toEqual([
       [lower(ann.address), d.transferable.coin.assetType, 250n],
