@@ -19,7 +19,7 @@ const LONG = {
     "test/contracts/{commit-gas,mirror,rollup-commits,transfers,vectors-*}.test.ts",
   ],
   "large batches, and repeats": ["test/core/engine/blobs.test.ts", "test/server/repeats.test.ts"],
-  "locked folders": ["test/core/engine/lock-file.test.ts"],
+  "locked and damaged folders": ["test/core/engine/{lock-file,store}.test.ts"],
   "the package, the examples and what 1.0 wrote": ["test/{package,examples,golden}.test.ts"],
 };
 const rest = Object.values(LONG).flat();

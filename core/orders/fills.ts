@@ -33,8 +33,11 @@ export function putFilled(
   maker: OrderRecord,
   taker: OrderRecord,
 ): void {
-  const facts = { orderId: maker.orderId, counterId: taker.orderId };
-  const { time } = ledger.journal.record(group, { kind: "orderFilled", ...facts });
+  const { time } = ledger.journal.record(group, {
+    kind: "orderFilled",
+    orderId: maker.orderId,
+    counterId: taker.orderId,
+  });
   const filled = { status: "filled", updatedAt: time } as const;
   putOrder(ledger, group, { ...maker, ...filled, counterId: taker.orderId }, maker);
   putOrder(ledger, group, { ...taker, ...filled, counterId: maker.orderId }, null);
@@ -98,8 +101,11 @@ export function recordFillSubmitted(
   const l1TxHash = requireHash("txHash", txHash);
   return changeFill(context, takerId, wait, ({ maker, taker }, ledger, group) => {
     if (taker.l1TxHash === l1TxHash) return;
-    const facts = { orderId: taker.orderId, txHash: l1TxHash };
-    const { time } = ledger.journal.record(group, { kind: "fillSubmitted", ...facts });
+    const { time } = ledger.journal.record(group, {
+      kind: "fillSubmitted",
+      orderId: taker.orderId,
+      txHash: l1TxHash,
+    });
     for (const side of [maker, taker])
       putOrder(ledger, group, { ...side, l1TxHash, failure: null, updatedAt: time }, side);
   });

@@ -393,7 +393,7 @@ function placed(
   const { applicationIndex, userIndex, owner: maker } = vault;
   const wanted = assetOf(ledger, applicationIndex, message.want);
   const orderId = uuidv7();
-  const facts = {
+  const order = {
     applicationIndex,
     userIndex,
     maker,
@@ -407,10 +407,19 @@ function placed(
     withdrawnBefore: message.withdrawnBefore,
     deadline: message.deadline,
   };
-  const entry = ledger.journal.record(group, { kind: "orderPlaced", orderId, ...facts });
+  const entry = ledger.journal.record(group, { kind: "orderPlaced", orderId, ...order });
   const { sequence: journalSequence, time } = entry;
-  const fresh = { status: "open", counterId: null, l1TxHash: null, failure: null } as const;
-  return { orderId, journalSequence, ...facts, ...fresh, createdAt: time, updatedAt: time };
+  return {
+    orderId,
+    journalSequence,
+    ...order,
+    status: "open",
+    counterId: null,
+    l1TxHash: null,
+    failure: null,
+    createdAt: time,
+    updatedAt: time,
+  };
 }
 
 function requireCaller(caller: VaultCaller): void {

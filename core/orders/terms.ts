@@ -79,8 +79,8 @@ export async function setTerms(
   const given = checkedTerms(context.ledger, applicationId, terms);
   return context.change((ledger, group) => {
     const { applicationIndex } = ledger.tenants.application(applicationId, "latest");
-    const facts = { applicationIndex, ...given };
-    const { time } = ledger.journal.record(group, { kind: "orderTermsSet", ...facts });
+    const entry = { kind: "orderTermsSet", applicationIndex, ...given } as const;
+    const { time } = ledger.journal.record(group, entry);
     const record = { ...given, updatedAt: time };
     group.stage(keyOf.orderTerms(applicationIndex), encodeRecord(orderTermsRecord, record));
     return termsView(ledger, record);

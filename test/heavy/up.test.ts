@@ -203,7 +203,8 @@ test("the command of the guide solo brings up one server on an L2, whose mints a
   await up.funded(args, chain);
   const running = up.mintmark(...args);
   await running.says(/all processes are ready/);
-  expect((await readdir(join(folder, "logs"))).toSorted()).toEqual(["backup.log", "server.log"]);
+  const logs = async () => (await readdir(join(folder, "logs"))).toSorted();
+  await expect.poll(logs).toEqual(["backup.log", "server.log"]);
 
   const baseUrl = `http://127.0.0.1:${port}`;
   const apiKey = (await readFile(join(folder, "keys", "api-key"), "utf8")).trim();

