@@ -97,13 +97,19 @@ abstract contract Trades is MadeVaults {
 
     /// @notice One trade of {settle}, which alone runs it, by a call of its own code on the same
     /// storage. The settlement contract has no such function.
-    /// @dev The arguments stand where those of {settle} do, so that all trades share one copy.
+    /// @dev The arguments are those of {settle}, byte for byte, and the task is a word behind them.
+    /// {settle} reads the assets and the sides again when it makes vaults. If it wrote the task over
+    /// an argument, a caller could let an offset point there, and each would read other assets.
     /// @return The outputs, a word each, without ABI encoding.
     function settleTrade(
         TradedAsset[] calldata assets,
         bytes calldata trades,
-        uint256 task
+        uint64
     ) external returns (uint256[] memory) {
+        uint256 task;
+        assembly ("memory-safe") {
+            task := calldataload(sub(calldatasize(), 0x20))
+        }
         uint64 maturity = uint64(task >> MATURITY);
         (bytes calldata packed, uint256 end) = PackedTrades.sideAt(trades, uint64(task));
         PackedTrades.Side memory maker = _give(assets, packed, maturity);
@@ -124,7 +130,7 @@ abstract contract Trades is MadeVaults {
         }
     }
 
-    /// @dev Copies the calldata for the trades, with another selector.
+    /// @dev Copies the calldata for the trades, with another selector, and a word behind it.
     function _start(uint64 tradeGas) private view returns (Progress memory progress) {
         progress.code = IDeployment(address(this)).makingsCode();
         progress.tradeGas = tradeGas;
@@ -134,7 +140,7 @@ abstract contract Trades is MadeVaults {
             calldatacopy(input, 0, calldatasize())
             mstore(input, or(selector, shr(32, shl(32, mload(input)))))
             mstore(add(progress, 0x40), input)
-            let outputs := and(add(add(input, calldatasize()), 0x1f), not(0x1f))
+            let outputs := and(add(add(input, calldatasize()), 0x3f), not(0x1f))
             mstore(add(progress, 0x60), outputs)
             mstore(0x40, outputs)
         }
@@ -151,9 +157,8 @@ abstract contract Trades is MadeVaults {
         address code = progress.code;
         assembly ("memory-safe") {
             let input := mload(add(progress, 0x40))
-            // The third argument.
-            mstore(add(input, 0x44), task)
-            done := delegatecall(tradeGas, code, input, calldatasize(), 0, 0)
+            mstore(add(input, calldatasize()), task)
+            done := delegatecall(tradeGas, code, input, add(calldatasize(), 0x20), 0, 0)
             if done {
                 let count := mload(add(progress, 0x80))
                 let free := add(mload(add(progress, 0x60)), shl(5, count))

@@ -10,7 +10,7 @@ export const contractCode = {
   StateCommitment: {"bytes":23117,"hash":"0xa070d5d4000f3cf597d0eb6199e80e9b5bbb2e97a3eedbe42c219fea05b12a5d","immutables":{"administrationCode":[3253,15711],"transfersCode":[278,15918,15963],"makingsCode":[4817,15747,15792],"changeDelay":[1919],"_domainChainId":[17501],"_domainHash":[17539],"maturity":[1147,2892,9620]},"creation":{"bytes":46623,"hash":"0xe18a7e3fd11acb9519b96097ca74b63b4d774112422aeea2b41dbfe9bf6e7b14"}},
   Administration: {"bytes":21323,"hash":"0x09702c1f9ddb632ec2b03c41669afb199cb43fdf04fa9b325bfa39b9c271f296","immutables":{},"creation":{"bytes":21349,"hash":"0x2bbff8ee21a39c4e99766e914e1642a326e34ea8b0253f51ea162a083b2496ec"}},
   Transfers: {"bytes":24275,"hash":"0x571d593b22d4584974ae0ecddb931ecda71be226cda2e28d481bc0b0c6508574","immutables":{},"creation":{"bytes":24301,"hash":"0xf221c6a945acb5e88c3dac69122822485c109e88373a1f54c55c46b5088c2c98"}},
-  Makings: {"bytes":24117,"hash":"0x3d391f0b4c04eb45f4d9d6c2d99e506d99cce188491b716978a3055d865a734b","immutables":{},"creation":{"bytes":24143,"hash":"0x0a4ad20fd06929d281310334c8ecc5bfdc507a3d05dcc909fded614237e8ee48"}},
+  Makings: {"bytes":24192,"hash":"0x8fc652e282f6b56ec9be210485a53d751fd37222774dd08e65ebce8284422257","immutables":{},"creation":{"bytes":24218,"hash":"0xa0322bc10ba65a530fed22d3017e4bd32288da7b2a52322fb35708578499cf08"}},
   StateMirror: {"bytes":22890,"hash":"0xcb17c8ad00f727df4b4a53e36d7d0cb83eb5d9dd5ba18a004b5b8f3361c98b99","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0x97c5de2cae68c3abb6294eb21fe3cd2de09490076503d2aa2aa39815dbb0e4c5"}},
 } as const;
 

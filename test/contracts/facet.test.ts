@@ -73,7 +73,7 @@ const functionsOf = (abi: Abi) =>
 
 /** A call of `settle` runs this of its own code. The settlement contract has no such function. */
 const INNER =
-  "settleTrade((uint8,uint64,(bytes32,uint32,uint64,uint64),uint256,uint8,bytes32[])[],bytes,uint256)";
+  "settleTrade((uint8,uint64,(bytes32,uint32,uint64,uint64),uint256,uint8,bytes32[])[],bytes,uint64)";
 const reachable = (abi: Abi) => functionsOf(abi).filter((signature) => signature !== INNER);
 
 /** Names of types have numbers of the compiler's, which differ. */

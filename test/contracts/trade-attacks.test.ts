@@ -1,4 +1,15 @@
-import { type Address, encodeFunctionData, toFunctionSelector, toHex } from "viem";
+import {
+  type Address,
+  concatHex,
+  encodeFunctionData,
+  type Hash,
+  numberToHex,
+  padHex,
+  size,
+  slice,
+  toFunctionSelector,
+  toHex,
+} from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
@@ -21,6 +32,7 @@ import {
   give,
   hopOf,
   openTransferChain,
+  registerTransferable,
   signedGroup,
   type TransferDeployment,
 } from "./fixture/transfers.ts";
@@ -448,6 +460,57 @@ describe("attacks on trades", () => {
     const guard = toFunctionSelector("ReentrancyGuardReentrantCall()");
     expect(await token.read.callAnswer()).toBe(guard);
     expect(await d.state.read.makings()).toBe(0n);
+  });
+
+  it("makes vaults of the assets that it has proven, wherever an offset of the calldata leads", async () => {
+    // The calldata is longer than the gas of one trade, and costs more than a transaction's cap.
+    const wide = { hardfork: "prague", blockGasLimit: 100_000_000n } as const;
+    const { fresh } = await openTransferChain(wide);
+    const base = await fresh();
+    const config = { ...base.config, maturity: 0n };
+    const state = await base.viem.deployContract("StateCommitment", [config]);
+    const settlement = { ...base.settlement, contract: state.address };
+    const own: TransferDeployment = { ...base, state, settlement };
+    const [one, two] = own.keys as unknown as [typeof ann, typeof ann];
+    const junk = await registerTransferable(own, "erc20");
+    const gold = await registerTransferable(own, "erc20");
+    const batch = await commitValidium(own, [
+      entry(junk, one.address, "", 5n),
+      entry(junk, two.address, "", 7n),
+    ]);
+    const halves = [
+      { by: one, batch, asset: junk },
+      { by: two, batch, slot: 1, asset: junk },
+    ] as const;
+    const [[asset], packed, gas] = await settleArgs(own, [halves]);
+    if (asset === undefined) throw new Error("the trade has no asset");
+    const dataOf = (assetType: bigint) =>
+      encodeFunctionData({
+        abi: state.abi,
+        functionName: "settle",
+        args: [[{ ...asset, assetType }], "0x", gas],
+      });
+    // Behind the selector, three heads, and the array's length and only offset.
+    const structOf = (assetType: bigint) => slice(dataOf(assetType), 4 + 5 * 32, -32);
+    const word = (value: bigint | number) => numberToHex(value, { size: 32 });
+    const upTo = (hex: `0x${string}`, bytes: number) => padHex(hex, { dir: "right", size: bytes });
+    // The array of assets begins at the third argument, which is so the first asset's offset. As
+    // the gas it leads to the gold. As a task of zeros it would lead to the junk.
+    const trades = 0x400;
+    const heads = [word(0x20), word(trades), word(gas)];
+    const rest = slice(structOf(asset.assetType), 32);
+    const sides = [word(size(packed)), packed];
+    const front = concatHex([upTo(concatHex([...heads, rest]), trades), ...sides]);
+    const data = concatHex([
+      slice(dataOf(0n), 0, 4),
+      upTo(front, 0x40 + Number(gas)),
+      structOf(BigInt(gold.assetType)),
+    ]);
+    const [wallet] = await own.viem.getWalletClients();
+    const hash = await wallet?.sendTransaction({ to: state.address, data, gas: 100_000_000n });
+    const outcome = await tradesIn(own, hash as Hash);
+    expect(outcome.errors).toEqual(["ProofInvalid"]);
+    expect(await state.read.makings()).toBe(0n);
   });
 
   it("32: a trade's gas is enough for two of the longest proofs and two slow wallets", async () => {

@@ -1,4 +1,4 @@
-import { type Address, concatHex, numberToHex, slice, toFunctionSelector, toHex } from "viem";
+import { type Address, concatHex, encodeFunctionData, numberToHex, slice, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { decodeEvents } from "../../core/l1/logs.ts";
@@ -322,14 +322,13 @@ describe("trades of two owners' vaults", () => {
     const code = await d.viem.getContractAt("Makings", d.state.address);
     const one = code.write.settleTrade([assets, packed, 0n], { account: eve.address });
     await expect(one).rejects.toThrow("reverted");
-    const own = await d.viem.getContractAt("Makings", await d.state.read.makingsCode());
-    const alone = own.write.settleTrade([assets, packed, 0n], { account: eve.address });
-    await d.viem.assertions.revertWithCustomError(alone, d.state, "HeaderMismatch");
-    expect(
-      toFunctionSelector(
-        "settleTrade((uint8,uint64,(bytes32,uint32,uint64,uint64),uint256,uint8,bytes32[])[],bytes,uint256)",
-      ),
-    ).toMatch(/^0x/);
+    const to = await d.state.read.makingsCode();
+    const args = [assets, packed, 0n] as const;
+    const call = encodeFunctionData({ abi: code.abi, functionName: "settleTrade", args });
+    // The task stands behind the arguments.
+    const data = concatHex([call, numberToHex(0, { size: 32 })]);
+    const alone = d.publicClient.call({ to, data, account: eve.address });
+    await d.viem.assertions.revertWithCustomError(alone as never, d.state, "HeaderMismatch");
   });
 
   it("are not packed by the core when the orders do not fit each other or their vaults", async () => {
