@@ -31,6 +31,7 @@ import {
   exitArgs,
   give,
   hopOf,
+  LATER,
   openTransferChain,
   registerTransferable,
   signedGroup,
@@ -460,6 +461,40 @@ describe("attacks on trades", () => {
     const guard = toFunctionSelector("ReentrancyGuardReentrantCall()");
     expect(await token.read.callAnswer()).toBe(guard);
     expect(await d.state.read.makings()).toBe(0n);
+  });
+
+  it("37: a key with a session, and an approval of transfers, sell nothing", async () => {
+    const batch = await market();
+    const session = [ann.address, eve.address, 2n ** 40n, 10n, 0n, "0x"] as const;
+    await d.state.write.authorizeSession(session, { account: ann.address });
+    const transfers = [{ vaultId: idOf(batch), amount: 0n, to: bob.address }];
+    await d.state.write.approveTransfers([transfers, LATER], { account: ann.address });
+    await fails("SignatureInvalid", sells(batch, { by: eve }), buys(batch));
+    await fails("SignatureInvalid", sells(batch, { signature: "0x" }), buys(batch));
+  });
+
+  it("trades no vault that was voided as a duplicate", async () => {
+    const { card, coin } = d.transferable;
+    const first = await commitRollup(d, [entry(card, eve.address, "7")]);
+    const batch = await commitRollup(d, [
+      entry(card, ann.address, "7"),
+      entry(coin, bob.address, "", 300n),
+    ]);
+    const pair = [...provenArgs(proofOf(first, 0)), ...provenArgs(proofOf(batch, 0))];
+    await d.state.write.voidDuplicate(pair as never);
+    await time.increase(MATURITY);
+    await fails("VaultExhausted", sells(batch), buys(batch));
+  });
+
+  it("takes of one vault on both sides what both orders say, once each", async () => {
+    const batch = await market();
+    await fails("VaultExhausted", sells(batch), sells(batch));
+    const some = buys(batch, { gives: 100n });
+    await fails("NotListed", some, buys(batch, { gives: 30n }));
+    const more = buys(batch, { gives: 30n, order: { withdrawnBefore: 100n } });
+    const made = await settled([some, more]);
+    expect(holdingsIn(made).map((one) => one?.[2])).toEqual([30n, 100n]);
+    expect(await withdrawnOf(idOf(batch, 1))).toBe(130n);
   });
 
   it("makes vaults of the assets that it has proven, wherever an offset of the calldata leads", async () => {
