@@ -54,7 +54,7 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
     ],
     [
       "demo",
-      `the main job end to end, checked: mint over HTTP, commit, withdraw, own on L1; on the running sandbox, or one of its own${needs}`,
+      `the main job end to end, checked: mint over HTTP, commit, withdraw, own on L1, trade, come back; on the running sandbox, or one of its own${needs}`,
       async () => (await import("./local.ts")).demo,
     ],
     [

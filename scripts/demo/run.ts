@@ -1,13 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { createPublicClient, formatUnits, getContract, type Hex, http } from "viem";
+import { createPublicClient, formatEther, formatUnits, getContract, type Hex, http } from "viem";
 import type { Address, Mode, Standard } from "../../core/index.ts";
 import { readL1, stateCommitmentAbi } from "../../core/l1/index.ts";
 import { MODES } from "../../core/model.ts";
 import * as api from "../../server/client/index.ts";
 import { print } from "../cli/output.ts";
-import { USERS } from "../sandbox/accounts.ts";
 import { type SandboxDescription, type SandboxOptions, startSandbox } from "../sandbox/sandbox.ts";
+import { type Choice, choose } from "./choice.ts";
+import { enter } from "./entry.ts";
+import { trade } from "./trade.ts";
 import { until } from "./until.ts";
 
 /** Where a batch's data go: to the committee, into blobs, or into calldata. */
@@ -20,6 +22,8 @@ export type DemoResult = Awaited<ReturnType<typeof runDemo>>;
 const MINTS_PER_USER_AND_STANDARD = 10;
 /** The sandbox's points have 18 decimals and a quantum of 10^9 base units. */
 const UNITS_OF_POINT = 1_000_000_000;
+const POINTS_OF_USER = 250;
+const PRICE_OF_SWORD = 200;
 /** A text of several field elements of a blob. */
 const DESCRIPTION = "a potion from the demo, described in more letters than an element holds";
 
@@ -72,9 +76,11 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
   say(
     "4. Owners withdraw one token of each standard; each signs, and the token appears on L1 by itself",
   );
-  const chosen = (["erc20", "erc721", "erc1155"] as const).map((standard) =>
-    choose(sandbox, minted.vaults, standard),
-  );
+  const chosen = [
+    choose(sandbox, minted.vaults, "erc20", 0, "validium"),
+    choose(sandbox, minted.vaults, "erc721", 1, "zk-rollup"),
+    choose(sandbox, minted.vaults, "erc1155", 2, "zk-rollup"),
+  ] as const;
   const paidFrom = chosen.map(({ vault }) => kinds.get(vault.batchId));
   const before = await Promise.all(chosen.map((choice) => held(chain, choice)));
   const done = await Promise.all(chosen.map((choice) => withdrawn(client, choice)));
@@ -90,6 +96,12 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
   const gasPerWithdrawal = Math.round(
     Number((await chain.gasOf(hashesOf(done))).gas) / done.length,
   );
+
+  const circulated = await circulate(
+    { client, chain, sandbox, say, check },
+    minted.vaults,
+    chosen[2],
+  );
   const withdrawalsOf = (kind: Kind) => paidFrom.filter((from) => from === kind).length;
   const batches = byKind((kind) => ({ ...costs[kind], withdrawals: withdrawalsOf(kind) }));
   return {
@@ -98,8 +110,63 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
     batches,
     withdrawals: done.length,
     gasPerWithdrawal,
+    ...circulated,
     checks,
   };
+}
+
+interface Stage {
+  readonly client: api.MintmarkClient;
+  readonly chain: ChainReader;
+  readonly sandbox: SandboxDescription;
+  readonly say: (line: string) => void;
+  readonly check: (what: string, found: unknown, expected: unknown) => void;
+}
+
+/** A trade, and the entry of what was withdrawn. */
+async function circulate(
+  { client, chain, sandbox, say, check }: Stage,
+  minted: readonly api.Vault[],
+  withdrawn: Choice,
+) {
+  const sword = choose(sandbox, minted, "erc721", 0, "zk-rollup");
+  const purse = choose(sandbox, minted, "erc20", 1, "validium");
+  const [seller, buyer] = [sword.user.name, purse.user.name];
+  say(
+    `5. A trade: ${seller} sells ${buyer} a sword for ${PRICE_OF_SWORD} points; each signs once, and neither pays gas`,
+  );
+  const ether = await chain.ether([sword, purse]);
+  const onL1 = await held(chain, withdrawn);
+  const price = BigInt(PRICE_OF_SWORD * UNITS_OF_POINT);
+  // Both wait for a final block, which can be the same.
+  const [traded, entered] = await Promise.all([
+    trade(client, sword, purse, price),
+    enter(client, sandbox, withdrawn),
+  ]);
+  const points = (units: bigint) =>
+    formatUnits(units * BigInt(purse.vault.quantum), purse.asset.decimals);
+  check(`SWRD that ${buyer} bought`, traded.bought, 1);
+  check(
+    `PTS that ${seller} earned, ${points(traded.fee)} of the price being the application's`,
+    points(traded.earned),
+    points(price - traded.fee),
+  );
+  check(`PTS that ${buyer} kept`, points(traded.change), POINTS_OF_USER - PRICE_OF_SWORD);
+  check("ether that both paid", formatEther(ether - (await chain.ether([sword, purse]))), 0);
+
+  const { asset, user, vault, gain } = withdrawn;
+  say(
+    `6. An entry: ${user.name} brings a withdrawn token back; L1 burns it, and makes a vault of it`,
+  );
+  check(
+    `${asset.symbol} that ${user.name} gave up on L1`,
+    onL1 - (await held(chain, withdrawn)),
+    gain,
+  );
+  check(`${asset.symbol} in the new vault`, entered.vault.availableBalance, vault.amount);
+  check("status of the new vault", entered.vault.status, "finalized");
+  const gasOf = async (hash: Hex) => Number((await chain.gasOf([hash])).gas);
+  return { gasOfTrade: await gasOf(traded.txHash), gasOfEntry: await gasOf(entered.txHash) };
 }
 
 function mintRequest({ users, assets }: SandboxDescription): api.MintRequest {
@@ -117,7 +184,7 @@ function mintRequest({ users, assets }: SandboxDescription): api.MintRequest {
     users: users.map(({ userId }) => ({
       userId,
       mints: MODES.flatMap((mode) => [
-        entry("erc20", {}, 250 * UNITS_OF_POINT, mode),
+        entry("erc20", {}, POINTS_OF_USER * UNITS_OF_POINT, mode),
         ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, () =>
           entry("erc721", numbered(next++), 1, mode),
         ),
@@ -173,38 +240,6 @@ function hashesOf(all: readonly { readonly l1TxHash: Hex | null }[]): Hex[] {
   return [...new Set(all.flatMap(({ l1TxHash }) => l1TxHash ?? []))];
 }
 
-/**
- * A vault of this mint to withdraw from: another user for each standard, and one vault of each
- * kind.
- */
-function choose(
-  { users, assets }: SandboxDescription,
-  vaults: readonly api.Vault[],
-  standard: Standard,
-) {
-  const plan = {
-    erc20: [0, "validium"],
-    erc721: [1, "zk-rollup"],
-    erc1155: [2, "zk-rollup"],
-  } as const;
-  const [index, mode] = plan[standard];
-  const asset = assets.find((known) => known.standard === standard);
-  const user = users[index];
-  const vault = vaults.find(
-    (found) =>
-      found.assetId === asset?.assetId &&
-      found.userId === user?.userId &&
-      found.dataAvailabilityMode === mode,
-  );
-  const owner = USERS[index]?.owner;
-  if (!asset || !user || !vault || !owner)
-    throw new Error(`the mint reply holds no ${standard} vault of ${mode}`);
-  const gain = BigInt(vault.amount) * BigInt(vault.quantum);
-  return { standard, asset, user, vault, owner, gain };
-}
-
-type Choice = ReturnType<typeof choose>;
-
 /** The owner's balance of the token on L1, in base units; for an ERC-721, 1 for its owner. */
 function held({ l1 }: ChainReader, { standard, asset, user, vault }: Choice): Promise<bigint> {
   const tokenId = vault.tokenId === null ? null : BigInt(vault.tokenId);
@@ -233,6 +268,11 @@ async function chainReader(rpc: string, address: Address) {
   return {
     l1: await readL1({ rpc, contract: address }),
     state: getContract({ abi: stateCommitmentAbi, address, client }).read,
+    /** The wei that owners have together. */
+    async ether(owners: readonly Choice[]) {
+      const balances = owners.map(({ owner }) => client.getBalance(owner));
+      return (await Promise.all(balances)).reduce((sum, balance) => sum + balance, 0n);
+    },
     /**
      * Sums the gas of the receipts. The local chain's leave the blob gas out, where it follows from
      * the blobs.
@@ -303,7 +343,7 @@ async function runningSandbox(folder: string): Promise<SandboxDescription | null
   }
 }
 
-function figures({ mints, vaults, batches, withdrawals, gasPerWithdrawal }: DemoResult): unknown {
+function figures({ mints, vaults, batches, withdrawals, ...result }: DemoResult): unknown {
   const row = (
     name: string,
     field: keyof DemoResult["batches"][Kind] | null,
@@ -319,6 +359,8 @@ function figures({ mints, vaults, batches, withdrawals, gasPerWithdrawal }: Demo
     row("gas per mint", "gasPerMint", null),
     row("blob gas per mint", "blobGasPerMint", null),
     row("withdrawals", "withdrawals", withdrawals),
-    row("gas per withdrawal", null, gasPerWithdrawal),
+    row("gas per withdrawal", null, result.gasPerWithdrawal),
+    row("gas of the trade", null, result.gasOfTrade),
+    row("gas of the entry", null, result.gasOfEntry),
   ];
 }

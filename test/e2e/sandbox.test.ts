@@ -75,9 +75,13 @@ describe("the sandbox, as a process", () => {
   test("`npm run demo` passes every check against it, twice", async () => {
     for (const _ of [1, 2]) {
       await using demo = new Npm(["run", "demo", "--", "--json"], { MINTMARK_SANDBOX: folder });
-      const { checks, mints, batches, withdrawals } = (await demo.json()) as DemoResult;
+      const { checks, mints, batches, withdrawals, ...gas } = (await demo.json()) as DemoResult;
       expect(checks.filter(({ ok }) => !ok)).toEqual([]);
-      expect(checks.length).toBeGreaterThanOrEqual(7);
+      expect(checks).toHaveLength(14);
+      expect(checks.map(({ what }) => what)).toEqual(
+        expect.arrayContaining(["SWRD that bob bought", "PTN in the new vault"]),
+      );
+      for (const used of [gas.gasOfTrade, gas.gasOfEntry]) expect(used).toBeGreaterThan(50_000);
       expect(mints).toBe(126);
       expect(withdrawals).toBe(3);
       const { validium, blobs, calldata } = batches;
