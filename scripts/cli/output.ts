@@ -16,8 +16,8 @@ type Row = Readonly<Record<string, unknown>>;
  * One result on standard output: JSON if requested, else a table of a list, or the fields of an
  * object with its lists below.
  *
- * @param columns - the columns of a table, or those of an object's lists that have them; default
- *   all
+ * @param columns - the columns of a table, such as `give.amount`, or those of an object's lists that
+ *   have them; default all
  */
 export function print(value: unknown, asJson: boolean, columns?: readonly string[]): void {
   process.stdout.write(asJson ? jsonText(value) : `${text(value, columns)}\n`);
@@ -113,8 +113,17 @@ const AMOUNTS =
 /** Shows amounts in whole tokens, which people read; with `--json` they stay units. */
 function inTokens(row: Row): Row {
   if (!isRow(row)) return row;
-  const { quantum, decimals, amountDecimal: _, ...rest } = row;
-  if (quantum === undefined || typeof decimals !== "number") return row;
+  const { quantum, decimals, amountDecimal, ...fields } = row;
+  const rest: Row = Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, isRow(field) ? inTokens(field) : field]),
+  );
+  if (quantum === undefined || typeof decimals !== "number")
+    return {
+      ...rest,
+      ...(quantum !== undefined && { quantum }),
+      ...(decimals !== undefined && { decimals }),
+      ...(amountDecimal !== undefined && { amount: amountDecimal }),
+    };
   const units = { quantum: BigInt(String(quantum)), decimals };
   const inUnits = (name: string, field: unknown) =>
     AMOUNTS.test(name) && /^\d+$/.test(String(field));
@@ -144,8 +153,8 @@ function listed(list: unknown, columns?: readonly string[]): string {
   if (isPage(list))
     return `${table(list.data.map(inTokens))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
   const rows = (list as readonly Row[]).map(inTokens);
-  const known = columns?.filter((name) => name in (rows[0] ?? {}));
-  return table(rows, known);
+  const known = columns?.filter((name) => name in (rows[0] ?? {})) ?? [];
+  return table(rows, known.length === 0 ? undefined : known);
 }
 
 /** Fields by name; fields of an inner object as `object.field`. */
@@ -155,8 +164,9 @@ function flat(row: Row, prefix = ""): (readonly [name: string, field: unknown])[
   );
 }
 
-function table(rows: readonly Row[], columns?: readonly string[]): string {
-  const [first] = rows;
+function table(list: readonly Row[], columns?: readonly string[]): string {
+  const rows = list.map((row) => ({ ...row, ...Object.fromEntries(flat(row)) }));
+  const [first] = list;
   if (first === undefined) return "none";
   const names = columns ?? Object.keys(first);
   const lines = [names, ...rows.map((row) => names.map((name) => cell(row[name])))];

@@ -17,7 +17,18 @@ const ORDER = "0198c3e0-5d2f-7c31-9a64-1f0b8e7d2a12";
 const NOTES =
   "The owner's key is read from MINTMARK_OWNER_KEY or standard input, and signs; the application sends the message" +
   "\nby MINTMARK_API_KEY.";
-const COLUMNS = ["orderId", "status", "maker", "vaultId", "give", "want", "deadline"];
+const COLUMNS = [
+  "orderId",
+  "status",
+  "vaultId",
+  "give.amount",
+  "give.symbol",
+  "give.tokenId",
+  "want.amount",
+  "want.symbol",
+  "want.tokenId",
+  "deadline",
+];
 
 export const sell = command({
   examples: [
@@ -35,6 +46,7 @@ export const sell = command({
     "--units <number>": "in the place of --amount: units, as the API counts them",
     "--taker <address>": "the only owner who can take it; default anybody",
     "--deadline <time>": "when it ends, such as 12h; default 7d",
+    "--wait": "wait until the vault's batch is final on L1, if it is not yet",
     "--url <url>": "the server's address (MINTMARK_URL)",
   },
   notes: NOTES,
@@ -65,6 +77,7 @@ export const sell = command({
       ...(part !== undefined && { amount: `${part}` }),
       ...(taker !== undefined && { taker: addressOf(taker, "--taker") }),
       ...(deadline !== undefined && { deadline: `${secondsOf(deadline, "--deadline")}` }),
+      wait: options.wait === true,
       signal,
     });
   },
@@ -74,7 +87,7 @@ export const buy = command({
   examples: [`buy ${ORDER} --wait < owner.key`, `buy ${ORDER} --vault ${VAULT} < owner.key`],
   options: {
     "--vault <id>": "the vault to pay with; default the owner's first one that has enough",
-    "--wait": "wait until L1 has settled both sides for good",
+    "--wait": "wait until the paying vault is final on L1, and then until both sides are settled",
     "--url <url>": "the server's address (MINTMARK_URL)",
   },
   notes: NOTES,

@@ -9,6 +9,9 @@ test("people read whole tokens, programs read units", () => {
     data: [points, { ...points, amount: "5", quantum: "1", decimals: 0 }],
     pagination: { nextCursor: null },
   };
+  const share = { to: "0xfe", amount: "5000000000", amountDecimal: "5" };
+  const order = { orderId: "o", give: { ...points, symbol: "PTS" }, shares: [share] };
+  const COLUMNS = ["orderId", "give.amount", "give.symbol"];
   const written: string[] = [];
   const write = vi
     .spyOn(process.stdout, "write")
@@ -18,10 +21,12 @@ test("people read whole tokens, programs read units", () => {
     print({ transferId: "t", transfers: [points] }, false);
     print(page, true);
     print({ transferId: "t", transfers: [points] }, false, ["amount", "failure"]);
+    print([order], false, COLUMNS);
+    print(order, false, COLUMNS);
   } finally {
     write.mockRestore();
   }
-  const [list = "", transfer = "", json = "", narrow = ""] = written;
+  const [list = "", transfer = "", json = "", narrow = "", orders = "", shown = ""] = written;
   expect(list).toContain(
     "\n      7    12.5       0.000000001\n      7       5                 1\n",
   );
@@ -29,4 +34,7 @@ test("people read whole tokens, programs read units", () => {
   expect(transfer).not.toMatch(/quantum|amountDecimal/);
   expect(JSON.parse(json)).toEqual(page);
   expect(narrow).toBe("transferId  t\n\ntransfers:\namount\n  12.5\n");
+  expect(orders).toBe("orderId  give.amount  give.symbol\no               12.5  PTS\n");
+  expect(shown).toMatch(/give\.amount +12\.5\n/);
+  expect(shown).toMatch(/shares:\nto +amount\n0xfe +5\n$/);
 });
