@@ -234,6 +234,9 @@ export interface L1Receipt {
 /** A vault as the event of its making tells of it. Its token is of the settlement chain. */
 export type MadeVault = Pick<VaultContent, "owner" | "assetType" | "amount" | "blob">;
 
+/** The event of a making. */
+export type MadeEvent = L1Event & { readonly type: "made" };
+
 /** The event of a batch that the settlement contract took. */
 export type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 
@@ -590,6 +593,27 @@ export interface L1Owner {
   checkOwnWithdrawal(call: WithdrawalCall): Promise<string | null>;
   /** Resolves when mined; rejects with `l1_failed` and the reason. */
   withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt>;
+}
+
+/** A vault that L1 has made, with the id that a reorganisation can still give to another one. */
+export type RenewedVault = MadeVault & { readonly vaultId: VaultId };
+
+/** Renewals by the owner's own account. Mirrors make no vaults. */
+export interface L1Renewer {
+  /** Whether the contract was deployed with code that makes vaults. */
+  hasMakings(): Promise<boolean>;
+  /**
+   * The reason why {@link L1Renewer.renew} would fail now; null when it would succeed. Sends nothing.
+   * Rejects with `validation_failed` when the calls do not fit into one transaction.
+   *
+   * @param calls - every vault of one list once, with the list in each
+   */
+  checkRenewal(calls: readonly WithdrawalCall[]): Promise<string | null>;
+  /** Resolves when mined; rejects with `l1_failed` and the reason. */
+  renew(
+    calls: readonly WithdrawalCall[],
+    options?: L1SendOptions,
+  ): Promise<L1Receipt & { readonly vaults: readonly RenewedVault[] }>;
 }
 
 /**

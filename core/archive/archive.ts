@@ -1,7 +1,7 @@
 import { Turns } from "../at-once.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MODES, type Mode } from "../model.ts";
-import type { CommitEvent, L1Block, L1Event, ProposedBatch } from "../ports.ts";
+import type { CommitEvent, L1Block, L1Event, MadeEvent, ProposedBatch } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { invariant } from "../protocol/bounds.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
@@ -143,7 +143,7 @@ export class Archive extends ArchiveTransfers {
    * A making, and its vaults among those of their owners. Rejects with `l1_failed` when an earlier
    * one is missing; then reading restarts from the beginning.
    */
-  async #makingBy(event: L1Event & { readonly type: "made" }): Promise<Changes> {
+  async #makingBy(event: MadeEvent): Promise<Changes> {
     const { sequence, vaults, batchRoot } = event;
     const making = Number(event.making);
     if ((await this.making(making)) !== null) return new Map();

@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { enablementId } from "../ledger/tenant-tables.ts";
 import { type Address, batchIdOf, type Mode } from "../model.ts";
-import type { L1Event } from "../ports.ts";
+import type { MadeEvent } from "../ports.ts";
 import { makingRoot } from "../protocol/making.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
@@ -25,7 +25,6 @@ import { requireHash } from "../validate.ts";
 import { cameBack, lineageEnd, readMaking } from "../vaults/makings.ts";
 import { readVaults } from "../vaults/vaults.ts";
 
-export type MadeEvent = L1Event & { readonly type: "made" };
 type MadeVault = records.MakingRecord["vaults"][number];
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The owner's exit without engine, server and operator: making a kit, reading it, and withdrawing
- * with it.
+ * or renewing with it.
  */
 export * from "./browser.ts";
 export { exportExitKit, type KitChain, type ProveFromL1Options, proveFromL1 } from "./export.ts";

@@ -12,7 +12,7 @@ import { pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineOptions } from "../ledger/options.ts";
 import type { Address } from "../model.ts";
-import type { L1Committer, L1Owner, L1Reader, PortalIdentity } from "../ports.ts";
+import type { L1Committer, L1Owner, L1Reader, L1Renewer, PortalIdentity } from "../ports.ts";
 import { type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
@@ -35,6 +35,7 @@ export interface L1Options {
 
 /** The functions that settlement contract and mirror share. */
 export type OwnerPortal = L1Owner &
+  L1Renewer &
   Pick<
     L1Reader,
     "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn" | "holding" | "block"

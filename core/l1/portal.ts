@@ -16,12 +16,14 @@ import type { Address, Hex } from "../model.ts";
 import type {
   L1Owner,
   L1Receipt,
+  L1Renewer,
   L1SendOptions,
   WithdrawalAuthorization,
   WithdrawalCall,
 } from "../ports.ts";
 import { isTransferred, sharesOf, tipIdOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
 import { cancellationId } from "../protocol/typed-data.ts";
+import { packVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
@@ -39,6 +41,8 @@ const MAX_SHARES = 21;
  * withdrawal and its list of 256 vaults.
  */
 const MAX_SHARE_BYTES = 6_100;
+/** Most calldata of a renewal: nodes relay transactions of 128 KiB. */
+const MAX_RENEWAL_BYTES = 130_000;
 
 type Writes = ContractFunctionName<typeof abi, "nonpayable">;
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
@@ -69,7 +73,7 @@ export interface Sender {
  * The functions of settlement contract and mirror that pay withdrawals, over a viem client and one
  * account.
  */
-export class ViemPortal extends ViemReader implements L1Owner {
+export class ViemPortal extends ViemReader implements L1Owner, L1Renewer {
   protected readonly account: Account;
   readonly #sender: Sender;
 
@@ -195,6 +199,37 @@ export class ViemPortal extends ViemReader implements L1Owner {
     return this.send(calldata.withdrawalCall(call) as ContractCall, options);
   }
 
+  async checkRenewal(calls: readonly WithdrawalCall[]): Promise<string | null> {
+    const call = renewalCall(calls);
+    const gas = await this.transactionGas();
+    return askL1(call.functionName, async () => {
+      try {
+        await simulateContract(this.client, { ...this.#portal, ...call, gas });
+        return null;
+      } catch (error) {
+        const reason = revertReason(error);
+        if (reason === null) throw error;
+        return reason;
+      }
+    });
+  }
+
+  async renew(calls: readonly WithdrawalCall[], options?: L1SendOptions) {
+    const receipt = await this.mined(renewalCall(calls), options);
+    const { transactionHash: txHash } = receipt;
+    if (receipt.status === "reverted")
+      throw new MintmarkError("l1_failed", `renew: transaction ${txHash} reverted`);
+    const { making, vaults } = this.madeIn(receipt);
+    const batchNumber = Number(making);
+    return {
+      ...toReceipt(receipt),
+      vaults: vaults.map((vault, slot) => ({
+        ...vault,
+        vaultId: packVaultId({ mode: "made", batchNumber, slot }),
+      })),
+    };
+  }
+
   protected transact<F extends Writes>(
     functionName: F,
     args: Arguments<F>,
@@ -253,6 +288,15 @@ export class ViemPortal extends ViemReader implements L1Owner {
       gas: gas < TRANSACTION_GAS ? gas : TRANSACTION_GAS,
     };
   }
+}
+
+/** Throws `validation_failed` when the vaults do not fit into one transaction. */
+function renewalCall(calls: readonly WithdrawalCall[]) {
+  const call = { abi, functionName: "renew", args: calldata.renewalArguments(calls) } as const;
+  const bytes = size(encodeFunctionData(call));
+  if (bytes <= MAX_RENEWAL_BYTES) return call;
+  const detail = `The proofs of ${calls.length} vaults have ${bytes} bytes, and a renewal at most ${MAX_RENEWAL_BYTES}. Renew fewer at once.`;
+  throw new MintmarkError("validation_failed", detail);
 }
 
 /**

@@ -280,31 +280,36 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     return orIfSilent(asked, false);
   }
 
-  /**
-   * The session of an owner with a key, of zeros when there is none; null of a contract without
-   * transfers.
-   */
   /** Whether tokens can come back: the contract was deployed with code that makes vaults. */
   async hasMakings(): Promise<boolean> {
-    return BigInt(await this.view("asking for the code of makings", "makingsCode", [])) !== 0n;
+    const asked = this.view("asking for the code of makings", "makingsCode", []);
+    // A mirror does not know the function.
+    return BigInt(await orIfSilent(asked, viem.zeroAddress)) !== 0n;
   }
 
   /**
    * The vaults that L1 made in a transaction; null while it is not mined. Rejects with `l1_failed`
    * when it made none.
    */
-  async making(txHash: Hash): Promise<(ports.L1Event & { readonly type: "made" }) | null> {
+  async making(txHash: Hash): Promise<ports.MadeEvent | null> {
     const doing = `looking for transaction ${txHash}`;
     const receipt = await askL1(doing, () => minedReceipt(this.connection, txHash));
-    if (receipt === null) return null;
-    // Any contract can emit an event that looks like one of L1's.
-    const { contract } = this.settlement;
-    const own = receipt.logs.filter(({ address }) => address.toLowerCase() === contract);
-    const made = decodeEvents(own).find((event) => event.type === "made");
-    if (made !== undefined) return made;
-    throw new MintmarkError("l1_failed", `transaction ${txHash} made no vault`);
+    return receipt && this.madeIn(receipt);
   }
 
+  protected madeIn({ logs, transactionHash }: TransactionReceipt): ports.MadeEvent {
+    // Any contract can emit an event that looks like one of L1's.
+    const { contract } = this.settlement;
+    const own = logs.filter(({ address }) => address.toLowerCase() === contract);
+    const made = decodeEvents(own).find((event) => event.type === "made");
+    if (made !== undefined) return made;
+    throw new MintmarkError("l1_failed", `transaction ${transactionHash} made no vault`);
+  }
+
+  /**
+   * The session of an owner with a key, of zeros when there is none; null of a contract without
+   * transfers.
+   */
   async session(owner: Address, key: Address): Promise<TransferSession | null> {
     const asked = this.view(`reading the session of ${owner} with ${key}`, "session", [owner, key]);
     const found = await orIfSilent(asked, null);

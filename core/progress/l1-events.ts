@@ -1,6 +1,6 @@
 import { committedCount } from "../batches/batches.ts";
 import { least } from "../blocks.ts";
-import { applyMade, type MadeEvent, NOBODY, requireWhole } from "../deposits/makings.ts";
+import { applyMade, NOBODY, requireWhole } from "../deposits/makings.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type Uuid,
   type VaultId,
 } from "../model.ts";
-import type { L1Event } from "../ports.ts";
+import type { L1Event, MadeEvent } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import { isMadeVaultId, MAX_MAKING_VAULTS, unpackMadeVaultId } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
