@@ -217,6 +217,31 @@ describe("the examples, run as their reader runs them", () => {
       );
     });
 
+    test("the guide trade runs from top to bottom, and again", async () => {
+      const { api, apiKey, applicationId } = sandbox.description;
+      const steps = stepsOf("trade");
+      const commands = steps.map((step) => step.commands).join("");
+      // The guide has the sandbox's own key, token and owners, but for its port.
+      for (const own of [`MINTMARK_API_KEY=${apiKey}\n`, `SWORDS=${sword()} `])
+        expect(commands).toContain(own);
+      const points = async (userId: string) => {
+        const balances = await Array.fromAsync(
+          sandbox.engine.vaults.balances(applicationId, userId),
+        );
+        return balances.find(({ tokenId }) => tokenId === null)?.available ?? 0n;
+      };
+      const before = [await points(ALICE.userId), await points(BOB.userId)];
+      for (const runs of [1n, 2n]) {
+        const said = await pasted(commands, { MINTMARK_URL: api });
+        expect(said).toMatch(/open .* 1 {2}SWRD .* 250 {2}PTS/);
+        expect(said).toMatch(/status +settled\n/);
+        expect(said).toMatch(/status +cancelled\n/);
+        const now = [await points(ALICE.userId), await points(BOB.userId)];
+        const gained = now.map((units, i) => units - (before[i] ?? 0n));
+        expect(gained).toEqual([245n, 150n].map((each) => runs * each * 10n ** 9n));
+      }
+    }, 180_000);
+
     test("the guide http mints, repeats, waits and is told, by curl and by Python", async () => {
       const { api, apiKey } = sandbox.description;
       const [settings, mint, repeat, wait, listen, webhook, python, ...more] = stepsOf("http");
