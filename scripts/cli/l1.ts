@@ -1,13 +1,19 @@
 import { mkdir } from "node:fs/promises";
 import { Level } from "level";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/index.ts";
+import { pause } from "../../core/backoff.ts";
+import type { Hash } from "../../core/index.ts";
+import type { connectL1 } from "../../core/l1/index.ts";
 import { LevelLock } from "../../core/store/level-lock.ts";
 import { MAX_OPEN_FILES } from "../../core/store/level-store.ts";
+import type { Running } from "../../server/process/operator/operation.ts";
 import type {
   SignerSettings,
   SourceSettings,
 } from "../../server/process/settings/process-settings.ts";
 import { EXIT, UsageError } from "./exit.ts";
+
+const POLL_MS = 1_000;
 
 type ChainSettings = Pick<SignerSettings, "MINTMARK_RPC_URL" | "MINTMARK_CONTRACT"> &
   Partial<Pick<SignerSettings, "MINTMARK_CONFIRMATIONS">>;
@@ -24,6 +30,43 @@ export function chainOf({
     contract,
     ...(confirmations !== undefined && { finality: { confirmations: BigInt(confirmations) } }),
   };
+}
+
+export type Chain = Awaited<ReturnType<typeof connectL1>>;
+
+/**
+ * Waits for what the account sends. An account without ether is named as one, because nodes have many
+ * words for it.
+ */
+export async function ifFunded<T>(l1: Chain, sending: Promise<T>, advice: string): Promise<T> {
+  return sending.catch(async (error: unknown) => {
+    if ((await l1.operatorBalance()) > 0n) throw error;
+    throw new Error(advice);
+  });
+}
+
+/**
+ * The vaults that L1 made in a mined transaction. A reorganisation can bring it into another block.
+ *
+ * @param isAwaited - whether to wait until they are final
+ */
+export async function makingOf(
+  l1: Chain,
+  txHash: Hash,
+  isAwaited: boolean,
+  { signal, progress }: Running,
+) {
+  for (;;) {
+    const made = await l1.making(txHash);
+    const final = await l1.finalizedBlockNumber();
+    if (made !== null) {
+      const { blockNumber } = made;
+      const blocksToFinal = blockNumber > final ? blockNumber - final : 0n;
+      if (blocksToFinal === 0n || !isAwaited) return { ...made, blocksToFinal };
+      progress(`the new vaults are final in about ${blocksToFinal} blocks`);
+    }
+    await pause(POLL_MS, signal);
+  }
 }
 
 /**

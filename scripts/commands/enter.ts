@@ -1,5 +1,4 @@
 import { createPublicClient, http, parseAbi } from "viem";
-import { pause } from "../../core/backoff.ts";
 import type { Address, Hash, Standard } from "../../core/index.ts";
 import { readUuid } from "../../core/internal.ts";
 import { orIfSilent } from "../../core/l1/connection.ts";
@@ -7,21 +6,17 @@ import { connectL1 } from "../../core/l1/index.ts";
 import { MAX_UINT256 } from "../../core/protocol/bounds.ts";
 import { assetType } from "../../core/protocol/index.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
-import type { Running } from "../../server/process/operator/operation.ts";
 import { enterSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, EXAMPLE_ASSET, partOf, processAccount } from "../cli/arguments.ts";
 import { command, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
-import { chainOf } from "../cli/l1.ts";
+import { type Chain, chainOf, ifFunded, makingOf } from "../cli/l1.ts";
 import { assetOf, serverOf } from "./session.ts";
 
 const TOKEN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const STANDARDS: readonly Standard[] = ["erc20", "erc721", "erc1155"];
 const QUANTUM = parseAbi(["function quantum() view returns (uint256)"]);
-const POLL_MS = 1_000;
-
-type Chain = Awaited<ReturnType<typeof connectL1>>;
 
 export const enterCommand = command({
   examples: [
@@ -70,12 +65,11 @@ export const enterCommand = command({
       );
     const onSent = (sent: Hash) => progress(`sent transaction ${sent}`);
     const entry = { token, standard, owner, tokenId, amount };
-    const { txHash } = await l1.enter(entry, { signal, onSent }).catch(async (error) => {
-      // Nodes have many words for an account without ether.
-      if ((await l1.operatorBalance()) > 0n) throw error;
-      throw new Error(`${holder} has no ether to pay for gas: fund it`);
-    });
-    const { vaultId, blockNumber, blocksToFinal } = await entered(l1, txHash, options, running);
+    const advice = `${holder} has no ether to pay for gas: fund it`;
+    const { txHash } = await ifFunded(l1, l1.enter(entry, { signal, onSent }), advice);
+    const made = await makingOf(l1, txHash, options.wait === true, running);
+    const { making, blockNumber, blocksToFinal } = made;
+    const vaultId = packVaultId({ mode: "made", batchNumber: Number(making), slot: 0 });
     const next =
       blocksToFinal === 0n
         ? `The server credits vault ${vaultId} to the user of ${owner}: see GET /api/v1/deposits. ` +
@@ -165,20 +159,4 @@ async function unitsOf(
   }
   if (units !== undefined) return units;
   throw new UsageError("--amount: give the whole tokens that come back, or --units");
-}
-
-/** The vault of an entry. A reorganisation can bring the transaction into another block. */
-async function entered(l1: Chain, txHash: Hash, { wait }: Options, { signal, progress }: Running) {
-  for (;;) {
-    const made = await l1.making(txHash);
-    const final = await l1.finalizedBlockNumber();
-    if (made !== null) {
-      const { making, blockNumber } = made;
-      const vaultId = packVaultId({ mode: "made", batchNumber: Number(making), slot: 0 });
-      const blocksToFinal = blockNumber > final ? blockNumber - final : 0n;
-      if (blocksToFinal === 0n || wait !== true) return { vaultId, blockNumber, blocksToFinal };
-      progress(`vault ${vaultId} is final in about ${blocksToFinal} blocks`);
-    }
-    await pause(POLL_MS, signal);
-  }
 }

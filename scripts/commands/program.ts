@@ -221,6 +221,11 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
       async () => (await import("./enter.ts")).enterCommand,
     ],
     [
+      "renew [vaults...]",
+      "make one vault of many, or begin a vault at its eighth transfer anew, by one transaction on L1 (MINTMARK_OWNER_KEY, or standard input)",
+      async () => (await import("./renew.ts")).renewCommand,
+    ],
+    [
       "session",
       "session keys: keys of games that transfer for an owner",
       async () => (await import("./session.ts")).sessionCommands,

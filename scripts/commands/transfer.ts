@@ -146,7 +146,7 @@ async function unitsOfVault(client: api.MintmarkClient, vaultId: string, asOwner
 }
 
 /** The token of an owner's sign-in, by the owner's signature over the server's challenge. */
-async function signedIn(
+export async function signedIn(
   baseUrl: string,
   account: LocalAccount,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -438,6 +438,88 @@ describe("while the server runs, and with a chain", () => {
     expect((await client.GET("/api/v1/deposits")).data?.data).toMatchObject([
       { vaultId, userId, assetId, tokenId: "70", l1TxHash: txHash },
     ]);
+  });
+
+  test("an owner's small vaults become one by one command, with exit kits alone", async () => {
+    const [, { owner: alice }] = USERS;
+    const ownerKey = toHex(alice.getHdKey().privateKey ?? new Uint8Array());
+    const owners = {
+      ...settings,
+      MINTMARK_OWNER_KEY: ownerKey,
+      MINTMARK_RPC_URL: chain.rpcUrl,
+    };
+    const contract = settings.MINTMARK_CONTRACT as Hex;
+    const by = await adminOver(http(chain.rpcUrl));
+    const { address: points } = await deployToken(by, contract, {
+      ...{ standard: "erc20", name: "Points", symbol: "PTS", admin: ADMIN.address },
+      transferable: true,
+    });
+    const [{ applicationId }] = await run("applications", "list");
+    const named = ["--standard", "erc20", "--name", "Points", "--symbol", "PTS"];
+    const { assetId } = await run(
+      "assets",
+      "add",
+      points,
+      ...named,
+      "--application",
+      applicationId,
+    );
+    await run("assets", "register", assetId, "--rpc", chain.rpcUrl);
+    const { data: users } = await run("users", "list", "--application", applicationId);
+    const { userId } = users.find(
+      ({ ownerAddress }: { readonly ownerAddress: string }) =>
+        ownerAddress === alice.address.toLowerCase(),
+    );
+    const client = createClient({ baseUrl: server.url, apiKey });
+    const minted: string[] = [];
+    for (const amount of ["5", "6", "7"]) {
+      const mints = [{ assetId, amount, dataAvailabilityMode: "zk-rollup" as const }];
+      minted.push((await mint(client, { users: [{ userId, mints }] })).vaults[0]?.vaultId ?? "");
+      await run("batches", "seal");
+    }
+    const operatorKey = toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array());
+    const places = ["--from-block", fromBlock, "--confirmations", "0"];
+    const commit = ["batches", "commit", "--rpc", chain.rpcUrl, ...places, "--json"];
+    await mintmark(commit, { ...settings, MINTMARK_OPERATOR_KEY: operatorKey });
+    const rescan = async () => {
+      for (let i = 0; i < 2; i++) await run("rescan", "--rpc", chain.rpcUrl, ...places);
+    };
+    await rescan();
+
+    const kitOf = async (vaultId: string) => {
+      const asked = ["exit-kit", vaultId, "--from-block", fromBlock, "--peers", server.url];
+      const kit = await mintmark(asked, { ...settings, MINTMARK_RPC_URL: chain.rpcUrl });
+      if (kit.code !== 0) throw new Error(kit.stderr);
+      const file = join(folder, `${vaultId}.json`);
+      await writeFile(file, kit.stdout);
+      return file;
+    };
+    const [first = "", second = "", third = ""] = await Promise.all(minted.map(kitOf));
+    for (const [args, sentence] of [
+      [[], "give the ids of vaults, the files of their exit kits, or --token"],
+      [[first, "--token", points], "give the ids of vaults"],
+      [[first, first], "Give each vault once"],
+      [["1"], "the server's address: --url"],
+    ] as const) {
+      const refused = await mintmark(["renew", ...args], owners);
+      expect([refused.code, refused.stderr]).toEqual([
+        expect.toBeOneOf([1, 2]),
+        expect.stringContaining(sentence),
+      ]);
+    }
+    const how = ["--wait", "--confirmations", "0", "--json"];
+    const two = await mintmark(["renew", first, second, ...how], owners);
+    expect([two.code, two.stderr]).toEqual([0, expect.not.stringContaining(ownerKey.slice(2))]);
+    expect(two.json()).toMatchObject([{ token: points, tokenId: null, amount: "11" }]);
+    const made = await kitOf(two.json()[0].vaultId);
+    const [{ vaultId }] = (await mintmark(["renew", made, third, ...how], owners)).json();
+    await rescan();
+    expect(await run("vaults", "show", vaultId, "--application", applicationId)).toMatchObject({
+      amount: "18",
+      availableBalance: "18",
+    });
+    const again = await mintmark(["renew", third, ...how], owners);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("All of this vault")]);
   });
 
   test("the doctor says what a node lacks of the past", async () => {

@@ -3,11 +3,15 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DemoResult } from "../../scripts/demo/run.ts";
+import { USERS } from "../../scripts/sandbox/accounts.ts";
 import type { SandboxDescription } from "../../scripts/sandbox/sandbox.ts";
+import { createClient, mint } from "../../server/client/index.ts";
 import { mintmark } from "../cli/cli.ts";
 import { Npm } from "../npm.ts";
+import { at } from "../settlement/fixture.ts";
 
 /** `npm start` as a newcomer runs it, on any free port. */
 const startProcess = (folder: string) =>
@@ -60,6 +64,46 @@ describe("the sandbox, as a process", () => {
     await using second = startProcess(folder);
     await second.says(/already runs.*stop it first/s);
     expect((await fetch(`${description.api}/healthz`)).status).toBe(200);
+  });
+
+  test("an owner's vaults of a token become one by `mintmark renew`", async () => {
+    const { api, apiKey, rpcUrl, assets, users } = description;
+    const client = createClient({ baseUrl: api, apiKey });
+    const { assetId, contractAddress: token } = at(
+      assets.filter(({ standard }) => standard === "erc20"),
+      0,
+    );
+    const { userId } = at(users, 0);
+    const modes = ["validium", "zk-rollup"] as const;
+    const mints = modes.map((dataAvailabilityMode) => ({
+      ...{ assetId, amount: "3", dataAvailabilityMode },
+    }));
+    const { vaults } = await mint(client, { users: [{ userId, mints }] });
+    const ids = vaults.map(({ vaultId }) => vaultId);
+    const stateOf = async (vaultId: string) =>
+      (await client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId } } })).data;
+    const polling = { timeout: 30_000, interval: 200 };
+    for (const id of ids)
+      await expect.poll(async () => (await stateOf(id))?.status, polling).toBe("finalized");
+    const key = toHex(at(USERS, 0).owner.getHdKey().privateKey ?? new Uint8Array());
+    const owner = { MINTMARK_URL: api, MINTMARK_RPC_URL: rpcUrl, MINTMARK_OWNER_KEY: key };
+    const renew = (...args: string[]) =>
+      mintmark(["renew", ...args, "--confirmations", "0", "--json"], owner);
+    const stranger = await renew("--token", description.contract);
+    expect([stranger.code, stranger.stderr]).toEqual([
+      1,
+      expect.stringContaining("holds no vault of"),
+    ]);
+    const one = await renew("--token", token, "--wait");
+    expect([one.code, one.stderr]).toEqual([0, expect.any(String)]);
+    const [{ vaultId, amount }] = one.json();
+    expect(BigInt(amount)).toBeGreaterThanOrEqual(6n);
+    await expect.poll(async () => (await stateOf(vaultId))?.availableBalance, polling).toBe(amount);
+    for (const id of ids) expect((await stateOf(id))?.availableBalance).toBe("0");
+    const again = await renew("--token", token);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("nothing to renew")]);
+    const anew = await renew(vaultId, "--wait");
+    expect([anew.code, anew.json()]).toMatchObject([0, [{ amount, token }]]);
   });
 
   test("nobody commits beside its own settler", async () => {

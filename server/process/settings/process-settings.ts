@@ -186,6 +186,11 @@ export const exitSettings = z.object({
   MINTMARK_RPC_URL: url("an RPC of the kit's chain").describe("An RPC of the kit's chain."),
 });
 
+export const renewSettings = z.object({
+  ...exitSettings.shape,
+  MINTMARK_CONFIRMATIONS: CHAIN.MINTMARK_CONFIRMATIONS,
+});
+
 export const chainSettings = z.object({
   MINTMARK_CHAIN_PORT: port.default(8545).describe("Port of the local chain; 0 for any."),
 });
