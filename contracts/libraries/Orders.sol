@@ -47,10 +47,7 @@ library Orders {
             } {
                 let word := calldataload(from)
                 mstore(add(share, 0x20), shr(96, word))
-                mstore(
-                    add(share, 0x40),
-                    mul(and(shr(32, word), 0xffffffffffffffff), quantum)
-                )
+                mstore(add(share, 0x40), mul(and(shr(32, word), 0xffffffffffffffff), quantum))
                 mstore(next, keccak256(share, 0x60))
                 next := add(next, 0x20)
             }

@@ -199,7 +199,8 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
     function _requireGas(uint256 itemGas, uint256 index) internal view {
         unchecked {
             // No overflow: `itemGas` has 64 bits.
-            if (gasleft() < itemGas + itemGas / 63 + ITEM_RESERVE) revert IWithdrawals.GasTooLow(index);
+            if (gasleft() < itemGas + itemGas / 63 + ITEM_RESERVE)
+                revert IWithdrawals.GasTooLow(index);
         }
     }
 

@@ -234,16 +234,16 @@ abstract contract Trades is MadeVaults {
             vault = _tipOf(terms, vault, siblings, hops, refutation);
             if (vault.vaultId != side.vaultId) revert PackedItems.ItemMalformed(vault.vaultId);
         } else {
-            if (terms.flags & TRANSFERABLE == 0)
-                revert ITransfers.NotTransferable(vault.assetType);
+            if (terms.flags & TRANSFERABLE == 0) revert ITransfers.NotTransferable(vault.assetType);
             _requireVault(terms, vault, siblings);
             if (_isSpent(vault.vaultId)) revert IWithdrawals.VaultSpent(vault.vaultId);
         }
         _requireAsked(vault.vaultId, side.units, address(this));
         side.owner = vault.owner;
-        uint256 by = uint160(vault.owner) |
-            PackedItems.LISTED |
-            (uint256(side.before) << PackedItems.BEFORE);
+        uint256 by =
+            uint160(vault.owner) |
+                PackedItems.LISTED |
+                (uint256(side.before) << PackedItems.BEFORE);
         if (_cancelled[vault.owner][ANY]) {
             side.hasCancelled = true;
             by |= PackedItems.HAS_CANCELLED;
@@ -263,7 +263,8 @@ abstract contract Trades is MadeVaults {
         PackedTrades.Side memory other,
         bytes32 domain
     ) private view {
-        if (block.timestamp > side.deadline) revert IWithdrawals.AuthorizationExpired(side.deadline);
+        if (block.timestamp > side.deadline)
+            revert IWithdrawals.AuthorizationExpired(side.deadline);
         bytes32 want = other.give;
         if (side.flags & PackedTrades.HAS_WANT != 0) {
             if (side.want > other.units) revert OrderUnmet(side.vaultId, side.want, other.units);

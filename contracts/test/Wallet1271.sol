@@ -58,7 +58,8 @@ contract Wallet1271 is IERC1271 {
         }
         if (_manner == Manner.Slow) {
             uint256 end = gasleft() - 380_000;
-            while (gasleft() > end) {}
+            uint256 turns;
+            while (gasleft() > end) ++turns;
         }
         (address signer, ECDSA.RecoverError fault, ) = ECDSA.tryRecoverCalldata(hash, signature);
         return
