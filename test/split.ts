@@ -16,7 +16,7 @@ const LONG = {
     "test/settlement/{blob-refusals,deploy,issuer,loops,void-slots}.test.ts",
   ],
   "the contracts' vectors, limits and gas": [
-    "test/contracts/{commit-gas,mirror,rollup-commits,transfers,vectors-*}.test.ts",
+    "test/contracts/{commit-gas,mirror,rollup-commits,trade-attacks,transfers,vectors-*}.test.ts",
   ],
   "large batches, and repeats": ["test/core/engine/blobs.test.ts", "test/server/repeats.test.ts"],
   "locked and damaged folders": ["test/core/engine/{lock-file,store}.test.ts"],
