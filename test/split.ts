@@ -18,7 +18,10 @@ const LONG = {
   "the contracts' vectors, limits and gas": [
     "test/contracts/{commit-gas,mirror,rollup-commits,trade-attacks,transfers,vectors-*}.test.ts",
   ],
-  "large batches, and repeats": ["test/core/engine/blobs.test.ts", "test/server/repeats.test.ts"],
+  "large batches, and strangers' values": [
+    "test/core/engine/blobs.test.ts",
+    "test/server/{hostile,repeats,strictness}.test.ts",
+  ],
   "locked and damaged folders": ["test/core/engine/{lock-file,store}.test.ts"],
   "the package, the examples and what 1.0 wrote": ["test/{package,examples,golden}.test.ts"],
 };
@@ -34,7 +37,7 @@ export const HEAVY = [
   "test/core/engine/{damaged-folder,full-disk}.test.ts",
   "test/e2e/{issuer,members,mirror,operations,signer,start-up,up}.test.ts",
   "test/kzg/*.test.ts",
-  "test/server/{cost,hostile,strictness}.test.ts",
+  "test/server/cost.test.ts",
   "test/settlement/{blobs,blob-sending,campaign,hostile-batches,hostile-tokens,in-flight,preflight}.test.ts",
 ];
 
