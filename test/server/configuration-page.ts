@@ -31,7 +31,7 @@ export async function configurationPage(): Promise<string> {
 function settingItems(): string[] {
   return Object.entries(SETTINGS).map(([name, schema]) => {
     const variable = `\`${name}\`${isSecret(name) ? "†" : ""}`;
-    return `- ${variable}${defaultOf(schema)}: ${schema.description ?? ""}`;
+    return wrapped(`- ${variable}${defaultOf(schema)}: ${schema.description ?? ""}`);
   });
 }
 
@@ -54,7 +54,19 @@ async function metricItems(): Promise<string[]> {
   metrics.close();
   return all
     .filter(({ name }) => name.startsWith("mintmark_"))
-    .map(({ name, help }) => `- \`${name}${labelsOf(metrics, name)}\`: ${help}`);
+    .map(({ name, help }) => wrapped(`- \`${name}${labelsOf(metrics, name)}\`: ${help}`));
+}
+
+/** An item in lines of at most 120 characters. */
+function wrapped(item: string): string {
+  const lines: string[] = [];
+  for (const word of item.split(" ")) {
+    const line = lines.at(-1);
+    if (line === undefined) lines.push(word);
+    else if (line.length + 1 + word.length <= 120) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(`  ${word}`);
+  }
+  return lines.join("\n");
 }
 
 function labelsOf({ registry }: Metrics, name: string): string {
