@@ -148,3 +148,23 @@ test("a member whose node answers [] signs by what the contract says, and loses 
     expect(await archive.vaultProof(vaultId)).toMatchObject({ vault: { amount: 50n } });
   await member.close();
 });
+
+test("a commit that a node told falsely is noticed once another node answers", async () => {
+  world = await createWorld();
+  await world.mint("erc20", "validium", "", 50);
+  await world.settler.round();
+  const l1 = lagging(world.l1);
+  const { events } = l1;
+  const falsely: L1Reader["events"] = async (...range) =>
+    (await events(...range)).map((event) =>
+      event.type === "batchCommitted" ? { ...event, batchRoot: event.dataHash } : event,
+    );
+  const { deployedAtBlock: fromBlock } = world.chain.settlement;
+  const archive = await openArchive({ l1 });
+  l1.events = falsely;
+  const read = () => follow({ archive, l1, fromBlock, sources: [] });
+  const differs = { code: "l1_failed", message: expect.stringMatching(/another chain.*rebuild/) };
+  await expect(read()).rejects.toMatchObject(differs);
+  l1.events = events;
+  await expect(read()).rejects.toMatchObject(differs);
+});
