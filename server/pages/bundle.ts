@@ -42,6 +42,17 @@ const noUndeployed: Plugin = {
   },
 };
 
+/** The core's modules that the explorer's script has, and gives to the one that it loads later. */
+const SHARED_CHECKS = /\/(errors|kzg|proof|transfer-proof)\.ts$/;
+
+/** Leaves what the visitor has already out of the script that follows. */
+const explorerHas: Plugin = {
+  name: "explorer-has",
+  setup({ onResolve }) {
+    onResolve({ filter: SHARED_CHECKS }, () => ({ path: "/explorer/explorer.js", external: true }));
+  },
+};
+
 /**
  * The build of a page's script: one file with the same bytes for the same sources; readable where
  * it checks proofs.
@@ -60,7 +71,11 @@ export function bundleOptions(
     external: ["/explorer/withdraw.js"],
     write: false,
     minify: isMinified,
-    plugins: [noUndeployed, ...(isMinified ? [] : [minifyOthers])],
+    plugins: [
+      noUndeployed,
+      ...(isMinified ? [] : [minifyOthers]),
+      ...(page === "withdraw" ? [explorerHas] : []),
+    ],
     format: "esm",
     platform: "browser",
     target: "es2022",

@@ -259,7 +259,7 @@ describe("pages", () => {
   test("bring the core's code to the browser in one file, and of the packages only those that check proofs, encode calls and draw", async () => {
     const { statusCode, body, headers } = await world.app.inject({ url: "/explorer/explorer.js" });
     expect([statusCode, headers["content-type"]]).toEqual([200, "text/javascript; charset=utf-8"]);
-    expect(body).not.toMatch(/^(?:import|export)\b/m);
+    expect(body).not.toMatch(/^import\b/m);
     // The bundler names each source before its code.
     const sources = [...body.matchAll(/^\/\/ (\S+\.m?[jt]s)$/gm)].map(([, path = ""]) => path);
     expect(sources).toContain("core/protocol/proof.ts");
