@@ -38,7 +38,7 @@ export function asMarkdown(sections: readonly Section[]): string {
 
 \`npm run gas\` writes this page, and \`npm run gas -- --json\` prints it for machines. It measures whole transactions
 (intrinsic gas, calldata at EIP-7623's prices, execution) on an in-process chain with the rules of Osaka. Figures are the
-same in every run. An aim without "missed" is reached. [Contracts](contracts.md) tells where some of it goes.
+same in every run. An aim without "missed" is reached.
 
 ${parts.join("\n\n")}
 `;
