@@ -2,14 +2,12 @@
 
 export const ABOUT = {
   MINTMARK_STORE: "Folder of the store, which `mintmark init` creates; the server never does.",
-  MINTMARK_JOURNAL:
-    "The journal of a cluster: PostgreSQL with a synchronous standby. Without it, one server works alone.",
+  MINTMARK_JOURNAL: "The journal of a cluster: PostgreSQL with a synchronous standby.",
   MINTMARK_JOURNAL_KEYS:
     "Keys of 32 random bytes in hex that encrypt the journal: the first encrypts, all decrypt.",
-  MINTMARK_JOURNAL_COPIES:
-    "1 accepts a journal without a synchronous standby: its disk is then the only copy.",
+  MINTMARK_JOURNAL_COPIES: "1 accepts a journal without a synchronous standby.",
   MINTMARK_JOURNAL_MIB:
-    "MiB of the journal after which the leader stores a snapshot there and deletes old entries.",
+    "MiB after which the leader stores a snapshot in the journal and deletes old entries.",
   MINTMARK_SERVER_NAME:
     "This server's name in its cluster; default the machine's name and the process's id.",
   MINTMARK_SERVER_URL:
@@ -19,37 +17,30 @@ export const ABOUT = {
     "`sandbox` or `live`. Each refuses keys, tokens and stores of the other; live refuses test chains.",
   MINTMARK_CHAIN_ID: "Id of the settlement chain.",
   MINTMARK_CONTRACT: "Address of the settlement contract, `StateCommitment`.",
-  MINTMARK_RPC_URL:
-    "The settlement chain; the server checks its id and contract at start. Live needs it.",
-  MINTMARK_OPERATOR_KEY:
-    "The operator's private key, with which the server seals, commits and withdraws.",
-  MINTMARK_OPERATOR_KEYSTORE:
-    "In place of the key: an encrypted file of it (Web3 Secret Storage, version 3).",
+  MINTMARK_RPC_URL: "A node of the settlement chain. Live needs it.",
+  MINTMARK_OPERATOR_KEY: "The operator's private key.",
+  MINTMARK_OPERATOR_KEYSTORE: "In place of the key: an encrypted file of it; docs/guides/keys.md.",
   MINTMARK_OPERATOR_PASSWORD_FILE:
     "File of the keystore's password; `-`, the default, is standard input.",
-  MINTMARK_OPERATOR_SIGNER:
-    "In place of the key: `<address>=<url>` of a service that signs; docs/guides/keys.md.",
+  MINTMARK_OPERATOR_SIGNER: "In place of the key: `<address>=<url>` of a service that signs.",
   MINTMARK_RECEIPT_KEY: "The private key that signs receipts of mints; publish its address.",
   MINTMARK_RECEIPT_KEYSTORE: "In place of that key: an encrypted file of it.",
-  MINTMARK_RECEIPT_PASSWORD_FILE:
-    "File of that keystore's password; `-`, the default, is standard input.",
+  MINTMARK_RECEIPT_PASSWORD_FILE: "File of its password; default as above.",
   MINTMARK_RECEIPT_SIGNER:
-    "In place of that key: `<address>=<url>` of a service that signs. Each mint waits for it.",
+    "In place of that key: `<address>=<url>` of a service, for which each mint waits.",
   MINTMARK_FROM_BLOCK: "Deployment block of the contract.",
   MINTMARK_CONFIRMATIONS:
     "Blocks after which a block counts as final; default the chain's own finality.",
   MINTMARK_MEMBERS: "The committee in force, each member as `<address>=<url>`.",
   MINTMARK_THRESHOLD: "How many members must sign.",
   MINTMARK_OWN_MEMBER:
-    "`yes`: the server itself is the committee's only member, with the operator's key and the folder `<store>-member`; docs/guides/solo.md.",
+    "`yes`: the server is the committee's only member, with the operator's key and the folder `<store>-member`; docs/guides/solo.md.",
   MINTMARK_ISSUERS: "The issuers of tokens, each as `<address>=<url>` of its service.",
-  MINTMARK_CONSENT_SECONDS:
-    "How long a batch waits for its issuers; then it is committed without their assets.",
+  MINTMARK_CONSENT_SECONDS: "How long a batch waits for its issuers.",
   MINTMARK_MIRRORS:
-    'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`; optional are `confirmations` and `maxFeePerGas`, and `members` and `threshold` of a committee of its own.',
+    'Mirrors on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`; optional are `confirmations` and `maxFeePerGas`, and `members` and `threshold` of a committee of its own.',
   MINTMARK_SEAL_SECONDS: "Time from the first mint of an open batch to its seal.",
-  MINTMARK_SEAL_SECONDS_ROLLUP:
-    "The same for `zk-rollup`, whose commits cost by the byte; default as above.",
+  MINTMARK_SEAL_SECONDS_ROLLUP: "The same for `zk-rollup`; default as above.",
   MINTMARK_SEAL_VAULTS: "Vaults at which a `validium` batch is sealed.",
   MINTMARK_SEAL_VAULTS_ROLLUP:
     "Vaults at which a `zk-rollup` batch in calldata is sealed. One in blobs takes up to 24576 elements.",
@@ -58,14 +49,14 @@ export const ABOUT = {
   MINTMARK_MAX_FEE_PER_GAS:
     "Most wei ever offered for a unit of gas; by default 64 times the first estimate.",
   MINTMARK_MAX_FEE_PER_BLOB_GAS:
-    "The same for a unit of blob gas. While the blob fee is above this cap, a commit by blobs waits, and validium commits and relays behind it.",
+    "The same for a unit of blob gas. While the blob fee is above it, a commit by blobs waits, and those behind it.",
   MINTMARK_ROLLUP_DATA:
     "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`, which is blobs on Ethereum, Sepolia, Hoodi, Gnosis, Chiado and local chains (1337, 31337, 31338) if the precompile 0x0a works there, calldata elsewhere.",
   MINTMARK_REPLACE_SECONDS:
     "Time after which an unmined transaction is sent again at a higher fee.",
   MINTMARK_SETTLE_SECONDS: "Time between reads of L1.",
   MINTMARK_MOST_UNCOMMITTED:
-    "Uncommitted vaults above which mints are 503 `backpressure`. Without an operator key there is no limit.",
+    "Uncommitted vaults above which mints are 503 `backpressure`, if there is an operator key.",
   MINTMARK_LEAST_BALANCE:
     "The operator's wei on the settlement chain below which `/readyz` is 503. A relay needs up to 12.5 M gas.",
   MINTMARK_MOST_LAG: "Blocks behind the settlement chain above which `/readyz` is 503.",
@@ -77,15 +68,15 @@ export const ABOUT = {
   MINTMARK_HOSTS:
     "Further names for requests, or `*` for any, beside the origin's, `localhost`, addresses and names without a dot.",
   MINTMARK_EXPLORER_RPC:
-    "An RPC that the explorer offers to visitors; it must accept requests from any origin.",
+    "An RPC for the explorer's visitors; it must accept requests from any origin.",
   MINTMARK_NEW_TOKENS:
-    "Who creates tokens from the console: `admins` of applications, or only the `operator`. Default: admins in the sandbox, else the operator.",
+    "Who creates tokens from the console: `admins` of applications (default in the sandbox) or only the `operator` (default elsewhere).",
   MINTMARK_OWNER_RELAY_VAULTS:
-    "Vaults a day that each signed-in owner may withdraw or transfer at the operator's cost; 0 turns it off. The count does not bind API keys.",
+    "Vaults a day that each signed-in owner may withdraw or transfer at the operator's cost; 0 turns it off.",
   MINTMARK_FILLS_PER_DAY:
-    "Fills of orders a day that the operator brings to L1 at its cost for each application.",
+    "Fills of orders a day that the operator brings to L1 for each application.",
   MINTMARK_WEBHOOK_REACH:
-    "Addresses that webhooks may reach; this machine's own only in a sandbox, for trials.",
+    "Addresses that webhooks may reach; `public-and-loopback` only in a sandbox.",
   MINTMARK_METRICS_PORT: "Port of `GET /metrics`; default none.",
   MINTMARK_METRICS_HOST: "Address of that port.",
   MINTMARK_LOG_LEVEL: "pino's levels; secrets are never written.",
@@ -98,12 +89,9 @@ export const ABOUT = {
   MINTMARK_TRUSTED_PROXIES: "Addresses whose X-Forwarded-For is trusted.",
   MINTMARK_RATE_UNITS: "Units of a key in each window; docs/api.md lists the costs.",
   MINTMARK_RATE_WINDOW_SECONDS: "Length of the window.",
-  MINTMARK_MEMORY_MIB:
-    "MiB of request bodies and unread responses. An application may hold as much as is still free.",
-  MINTMARK_CLOCK_AHEAD_HOURS:
-    "Most time that the clock may be ahead of the journal, such as after a pause.",
-  MINTMARK_IDEMPOTENCY_HOURS:
-    "Time for which an idempotency key returns its mint; then it is deleted.",
+  MINTMARK_MEMORY_MIB: "MiB of request bodies and unread responses.",
+  MINTMARK_CLOCK_AHEAD_HOURS: "Most time that the clock may be ahead of the journal.",
+  MINTMARK_IDEMPOTENCY_HOURS: "Time for which an idempotency key returns its mint.",
   MINTMARK_REQUEST_TIMEOUT_SECONDS: "Timeout for receiving a whole request.",
   MINTMARK_DRAIN_SECONDS: "Time of answering 503 before the socket closes.",
   MINTMARK_SHUTDOWN_SECONDS: "Time after which busy connections are closed.",
