@@ -196,8 +196,7 @@ export async function rollupSection(): Promise<Section> {
   return {
     title: "Rollup batches",
     method: `A \`commitRollupBatch\`: the mean of batches ${STEADY.from} to ${STEADY.to} of a fresh contract, counted from 0. Each writes a new
-slot for its header, and rewrites a slot of the frontier. A frontier slot is new only in batches 2^k - 1, at most 32
-times ever. The smallest batch shows what that costs.`,
+slot for its header, and rewrites a slot of the frontier, which is new only in batches 2^k - 1.`,
     unit: "mint",
     measurements,
   };
