@@ -8,6 +8,7 @@ import { engineSection, findingSection } from "./engine.ts";
 import { type Extent, FLAG, resultOf, run, type Section } from "./harness.ts";
 import { keccakSection } from "./keccak.ts";
 import { memberSection } from "./member.ts";
+import { ordersSection } from "./orders.ts";
 import { machine, type Report, type SectionResult, sectionsText, writePage } from "./report.ts";
 import { transfersSection } from "./transfers.ts";
 import { treesSection } from "./trees.ts";
@@ -19,6 +20,7 @@ const SECTIONS: readonly Section[] = [
   treesSection,
   engineSection,
   transfersSection,
+  ordersSection,
   memberSection,
   blobsSection,
   findingSection,

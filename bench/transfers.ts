@@ -1,7 +1,7 @@
 import { signRecoverable } from "tiny-secp256k1";
 import { type Address, type Hex, recoverAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import type { Engine, TransferRequest, VaultId } from "../core/index.ts";
+import type { Engine, Hash, TransferRequest, VaultId } from "../core/index.ts";
 import { transfersDigest } from "../core/protocol/transfer.ts";
 import { open, SETTLEMENT, SINGLE_CALLERS, settle } from "./engine-workload.ts";
 import { costOf, fromCallers, inFolder, medians, type Progress, type Section } from "./harness.ts";
@@ -15,11 +15,11 @@ const PER_ROUND = 4_096;
 const RECOVERIES = 500;
 const REFERENCE = "engine, one signature each";
 
-type World = Awaited<ReturnType<typeof worldIn>>;
+export type World = Awaited<ReturnType<typeof worldIn>>;
 type Owner = World["owners"][number];
 
-async function worldIn(engine: Engine) {
-  const { principal, assets } = await settle(engine);
+export async function worldIn(engine: Engine) {
+  const { principal, apiKey, assets } = await settle(engine);
   await engine.operator.recordRegistered(assets.items, { transferable: true });
   const owners = Array.from({ length: OWNERS }, (_, i) => {
     const key = Buffer.alloc(32, i + 1);
@@ -28,11 +28,15 @@ async function worldIn(engine: Engine) {
       address: privateKeyToAccount(`0x${key.toString("hex")}`).address.toLowerCase() as Address,
     };
   });
-  return { engine, principal, assetId: assets.items, owners };
+  return { engine, principal, apiKey, assetId: assets.items, owners };
 }
 
 /** Mints a vault for each id, and lets L1 commit them. Returns each owner's vaults. */
-async function mint({ engine, principal, assetId, owners }: World, firstId: number, count: number) {
+export async function mint(
+  { engine, principal, assetId, owners }: World,
+  firstId: number,
+  count: number,
+) {
   const vaults = new Map<Owner, VaultId[]>();
   for (const [i, owner] of owners.entries()) {
     const mints = Array.from({ length: count / OWNERS }, (_, j) => ({
@@ -68,10 +72,13 @@ async function mint({ engine, principal, assetId, owners }: World, firstId: numb
 }
 
 function signed(key: Uint8Array, message: Omit<TransferRequest, "signature">): TransferRequest {
-  const digest = Buffer.from(transfersDigest(SETTLEMENT, message).slice(2), "hex");
-  const { signature, recoveryId } = signRecoverable(digest, key);
-  const hex: Hex = `0x${Buffer.from(signature).toString("hex")}${recoveryId === 0 ? "1b" : "1c"}`;
-  return { ...message, signature: hex };
+  return { ...message, signature: signatureOf(key, transfersDigest(SETTLEMENT, message)) };
+}
+
+/** A key's signature over a digest. viem takes a millisecond for each. */
+export function signatureOf(key: Uint8Array, digest: Hash): Hex {
+  const { signature, recoveryId } = signRecoverable(Buffer.from(digest.slice(2), "hex"), key);
+  return `0x${Buffer.from(signature).toString("hex")}${recoveryId === 0 ? "1b" : "1c"}`;
 }
 
 /** Lists of a length over all of these vaults, each to the next owner. */

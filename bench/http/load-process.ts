@@ -1,25 +1,13 @@
-import { readFile } from "node:fs/promises";
 import { json } from "node:stream/consumers";
 import { runCommand } from "../../scripts/cli/errors.ts";
 import { Workload } from "../engine-workload.ts";
-import { median } from "../harness.ts";
+import { cpuOf, median } from "../harness.ts";
 import { quantile, saturate, sendPaced, type Target } from "./connection.ts";
 import type { Kind, LoadPlan } from "./measure.ts";
 
 /**
  * The load as a separate process: reads a `LoadPlan`, writes figures; progress on standard error.
  */
-
-/** Ticks of the scheduler's accounting in a second; constant on every Linux that Node supports. */
-const TICKS = 100;
-
-/** CPU time of a process with all its threads, in µs; NaN without /proc. */
-async function cpuOf(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  // The second field is the program's name in brackets, and can contain spaces.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return ((Number(fields[11] ?? Number.NaN) + Number(fields[12])) / TICKS) * 1e6;
-}
 
 /**
  * The figures of a kind, and the bodies of its requests, which are made before the clock starts.

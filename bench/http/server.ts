@@ -35,7 +35,7 @@ const ROOMY = {
 export async function startServer(
   which: keyof typeof SCRIPTS,
   store: string,
-  { apiKey }: World,
+  { apiKey }: Pick<World, "apiKey">,
   options: readonly string[] = [],
   limits: Readonly<Record<string, string>> = ROOMY,
 ) {

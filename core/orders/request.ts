@@ -12,7 +12,6 @@ import {
   type VaultId,
 } from "../model.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
-import { ecdsaForm } from "../protocol/signature.ts";
 import {
   cancellationId,
   type OrderItem,
@@ -27,6 +26,7 @@ import {
   type AssetRecord,
   type OrderItemRecord,
   type OrderRecord,
+  type OrderTermsRecord,
   orderIdRecord,
 } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -47,7 +47,7 @@ import {
 import { decodeActivity, ownVaults, placeOf, tokenIn } from "../vaults/vaults.ts";
 import { putFilled } from "./fills.ts";
 import { decodeOrder, messageOfOrder, putEnded, putOrder } from "./order-records.ts";
-import { readTerms, requireListing, WHOLE } from "./terms.ts";
+import { decodeTerms, readTerms, requireListing, WHOLE } from "./terms.ts";
 
 /** A vault, and what its owner wants for it. */
 export interface OrderPreparation {
@@ -117,10 +117,14 @@ export async function prepareOrder(
     deadline,
   };
   requireLeft(offered, message, activity);
-  const order = await allowedOrder(ledger, caller, offered, message);
+  const terms = await readTerms(ledger, offered.vault.applicationIndex);
+  const order = allowedOrder(ledger, caller, offered, message, terms);
   const digest = orderDigest(ledger.services.settlement, order);
   return { owner: offered.vault.owner, order, digest };
 }
+
+/** A new order, as it is at first; the id of an earlier one with the same message. */
+export type Taken = OrderRecord | Uuid;
 
 /** Takes a signed order. The same one again is the same order. */
 export async function createOrder(
@@ -128,11 +132,11 @@ export async function createOrder(
   caller: VaultCaller,
   request: OrderRequest,
   signal?: AbortSignal,
-): Promise<Uuid> {
+): Promise<Taken> {
   const { ledger, writer } = context;
   const signed = await signedOrder(ledger, caller, request, signal);
   if (typeof signed === "string") return signed;
-  const replaced = await liveOrderOf(ledger, request.vaultId);
+  const replaced = await liveOrderOf(ledger, signed.live);
   return writer.run(placing(ledger, caller, { ...signed, replaced }), signal);
 }
 
@@ -171,7 +175,7 @@ export async function createFill(
   order: OrderRecord,
   request: OrderRequest,
   signal?: AbortSignal,
-): Promise<Uuid> {
+): Promise<Taken> {
   const { ledger, writer } = context;
   const signed = await signedOrder(ledger, caller, request, signal);
   if (typeof signed === "string") return signed;
@@ -185,6 +189,8 @@ interface Signed {
   readonly message: OrderMessage;
   readonly digest: Hash;
   readonly signature: Hex;
+  /** The id of the vault's open order, as stored; undefined for none. */
+  readonly live: Buffer | undefined;
 }
 
 /** A checked order; the id of an earlier one with the same message. */
@@ -198,18 +204,21 @@ async function signedOrder(
   const offered = await offeredVault(ledger, caller, request.vaultId);
   const message = canonical(request);
   const digest = orderDigest(ledger.services.settlement, message);
-  const earlier = await ledger.store.get(keyOf.orderDigest(digest));
+  // One read: a reader's turn on LevelDB's thread costs more than what it reads.
+  const [earlier, terms, live] = await ledger.store.getMany([
+    keyOf.orderDigest(digest),
+    keyOf.orderTerms(offered.vault.applicationIndex),
+    keyOf.liveOrder(message.vaultId),
+  ]);
   if (earlier !== undefined) return decodeId(earlier);
   requireDeadline(ledger, message.deadline, MIN_VALIDITY);
-  const allowed = await allowedOrder(ledger, caller, offered, message);
+  const allowed = allowedOrder(ledger, caller, offered, message, decodeTerms(terms));
   requireSame(allowed, message);
   const { chainId } = ledger.services.settlement;
   const { owner } = offered.vault;
   const by = { chainId, owner, digest, signature: request.signature };
-  const signature =
-    (await ecdsaForm(owner, digest, request.signature)) ??
-    (await signedForm(ledger.services, by, signal));
-  return { offered, message, digest, signature };
+  const signature = await signedForm(ledger.services, by, signal);
+  return { offered, message, digest, signature, live };
 }
 
 function cancellationOf(ledger: Ledger, owner: Address, id: Hash | VaultId): Buffer {
@@ -252,7 +261,7 @@ function placing(
   ledger: Ledger,
   caller: VaultCaller,
   signed: Signed & { readonly replaced: OrderRecord | null },
-): Transition<Uuid> {
+): Transition<Taken> {
   const { offered, replaced } = signed;
   const keys = [
     ...ownKeys(ledger, signed),
@@ -284,8 +293,7 @@ function placing(
         if (!isOver) throw new MintmarkError("order_exists");
         putEnded(ledger, group, before, "stale", REPLACED);
       }
-      const order = placed(ledger, group, signed);
-      return putOrder(ledger, group, order, null).orderId;
+      return putOrder(ledger, group, placed(ledger, group, signed), null);
     },
   };
 }
@@ -326,7 +334,7 @@ function filling(
   ledger: Ledger,
   caller: VaultCaller,
   signed: Signed & { readonly order: OrderRecord; readonly makers: Offered },
-): Transition<Uuid> {
+): Transition<Taken> {
   const own = ownKeys(ledger, signed);
   const keys = [...own, ...makersKeys(ledger, signed.order)];
   return {
@@ -341,9 +349,8 @@ function filling(
       if (live !== undefined) throw new MintmarkError("order_exists");
       const others = found.slice(own.length);
       const order = requireTakeable(ledger, signed.order, signed.makers, others);
-      const counter = placed(ledger, group, signed);
-      putFilled(ledger, group, order, counter);
-      return counter.orderId;
+      const counter = putOrder(ledger, group, placed(ledger, group, signed), null);
+      return putFilled(ledger, group, order, counter);
     },
   };
 }
@@ -450,15 +457,15 @@ function applicationAt(ledger: Ledger, { vault }: Offered) {
  * The order as the application's terms want it, with fee and royalty as shares. Throws
  * `order_not_allowed`.
  */
-async function allowedOrder(
+function allowedOrder(
   ledger: Ledger,
   caller: VaultCaller,
   offered: Offered,
   message: Omit<OrderMessage, "shares">,
-): Promise<OrderMessage> {
+  terms: OrderTermsRecord,
+): OrderMessage {
   const { asset } = offered;
   const { applicationIndex } = offered.vault;
-  const terms = await readTerms(ledger, applicationIndex);
   requireListing(terms, caller);
   const wanted = assetOf(ledger, applicationIndex, message.want);
   const given = message.give.amount / asset.quantum;
@@ -574,8 +581,7 @@ function requireLeft(
     throw new MintmarkError("insufficient_balance");
 }
 
-async function liveOrderOf(ledger: Ledger, vaultId: VaultId): Promise<OrderRecord | null> {
-  const live = await ledger.store.get(keyOf.liveOrder(vaultId));
+async function liveOrderOf(ledger: Ledger, live: Buffer | undefined): Promise<OrderRecord | null> {
   if (live === undefined) return null;
   const orderId = decodeId(live);
   return decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId)));

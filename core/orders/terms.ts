@@ -52,7 +52,10 @@ export async function readTerms(
   ledger: Ledger,
   applicationIndex: number,
 ): Promise<OrderTermsRecord> {
-  const stored = await ledger.store.get(keyOf.orderTerms(applicationIndex));
+  return decodeTerms(await ledger.store.get(keyOf.orderTerms(applicationIndex)));
+}
+
+export function decodeTerms(stored: Buffer | undefined): OrderTermsRecord {
   return stored === undefined
     ? NO_TERMS
     : decodeRecord(orderTermsRecord, stored, "The terms of orders");

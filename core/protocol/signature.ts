@@ -50,11 +50,19 @@ export async function signerOf(hash: Hash, signature: Hex): Promise<Address | nu
  * Other bytes mean something to the account's wallet contract alone, so nobody rewrites them. The
  * signature has the smaller `s`.
  *
+ * @param recover - the account behind 64 bytes `r ‖ vs`; default on the caller's thread
+ *
  * @example
  * const taken = (await ecdsaForm(owner, digest, signature)) ?? signature;
  */
-export async function ecdsaForm(account: Address, hash: Hash, signature: Hex): Promise<Hex | null> {
-  if ((await signerOf(hash, signature)) !== account.toLowerCase()) return null;
+export async function ecdsaForm(
+  account: Address,
+  hash: Hash,
+  signature: Hex,
+  recover: typeof signerOf = signerOf,
+): Promise<Hex | null> {
+  if (!isEcdsa(signature)) return null;
+  if ((await recover(hash, compactBytes(signature))) !== account.toLowerCase()) return null;
   const given = signature.toLowerCase() as Hex;
   if (given.length === 130) return given;
   return `${given.slice(0, 130)}${partsOf(given)?.yParity === 1 ? "1c" : "1b"}` as Hex;

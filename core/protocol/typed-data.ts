@@ -3,7 +3,7 @@ import { argumentError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } from "../model.ts";
 import type { ListedVault, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, MAX_UINT256, requireBigint, requireInteger } from "./bounds.ts";
-import { keccak256, packed, textHash } from "./hex.ts";
+import { hashOf, keccak256, packed, textHash } from "./hex.ts";
 import { MAX_BATCH_NUMBER, requireVaultId } from "./vault.ts";
 
 /**
@@ -111,6 +111,11 @@ export function struct<const T extends string>(fields: T): FieldsOf<T> {
   }) as never;
 }
 
+const ORDER =
+  "Item give,Item want,Share[] shares,address taker,uint64 vaultId,uint64 withdrawnBefore,uint64 deadline";
+const ITEM = "address token,uint256 id,uint256 amount";
+const SHARE = "address to,uint256 amount";
+
 /** EIP-712 types of all messages, also for a wallet's `signTypedData`. */
 export const TYPED_DATA_TYPES = {
   ValidiumBatch: struct(
@@ -122,11 +127,9 @@ export const TYPED_DATA_TYPES = {
   WithdrawalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
   RenewalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
   ListedVault: struct("uint64 vaultId,uint64 withdrawnBefore,uint64 quantity"),
-  Order: struct(
-    "Item give,Item want,Share[] shares,address taker,uint64 vaultId,uint64 withdrawnBefore,uint64 deadline",
-  ),
-  Item: struct("address token,uint256 id,uint256 amount"),
-  Share: struct("address to,uint256 amount"),
+  Order: struct(ORDER),
+  Item: struct(ITEM),
+  Share: struct(SHARE),
   Cancellation: struct("address signer,bytes32 id"),
   Claim: struct("address link,address owner"),
 } as const;
@@ -275,14 +278,31 @@ export function orderTypedData(settlement: PortalIdentity, message: OrderMessage
   return typedData(settlement, { Order, Item, Share }, "Order", message);
 }
 
+const ITEM_TYPE_HASH = textHash(`Item(${ITEM})`);
+const SHARE_TYPE_HASH = textHash(`Share(${SHARE})`);
+const ORDER_TYPE_HASH = textHash(`Order(${ORDER})Item(${ITEM})Share(${SHARE})`);
+
 /**
- * The digest that the maker of an order signs. It also names the order to L1's `cancel`.
+ * The digest that the maker of an order signs. It also names the order to L1's `cancel`. An engine
+ * needs a thousand a second, and `hashTypedData` takes a fifth of a millisecond for each.
  *
  * @example
  * await isSignedBy(owner, orderDigest(settlement, order), signature);
  */
 export function orderDigest(settlement: PortalIdentity, message: OrderMessage): Hash {
-  return hashTypedData(orderTypedData(settlement, message));
+  requireOrder(message);
+  const { give, want, shares, taker, vaultId, withdrawnBefore, deadline } = message;
+  const itemHash = ({ token, id, amount }: OrderItem) =>
+    keccak256(packed([32, 12, 20, 32, 32], ITEM_TYPE_HASH, 0, token, id, amount));
+  const shareHashes = shares.map(({ to, amount }) =>
+    keccak256(packed([32, 12, 20, 32], SHARE_TYPE_HASH, 0, to, amount)),
+  );
+  const order = packed(
+    [32, 32, 32, 32, 12, 20, 32, 32, 32],
+    ...[ORDER_TYPE_HASH, itemHash(give), itemHash(want), keccak256(packed([32], ...shareHashes))],
+    ...[0, taker, vaultId, withdrawnBefore, deadline],
+  );
+  return hashOf([2, 32, 32], 0x1901, domainHash(settlement), keccak256(order));
 }
 
 /** The message that takes back what its signer has said of withdrawals, renewals and orders. */

@@ -44,15 +44,15 @@ const NOT_DEPLOYED =
   "The owner's wallet is not deployed, so L1 cannot ask it. Deploy the wallet first, then sign again.";
 
 /**
- * The signature as L1 takes it. Checks ECDSA here, and anything else with the wallet contract on the
+ * The signature as L1 takes it. Checks ECDSA on a thread, and anything else with the wallet contract on the
  * token's chain, if the engine can reach it. Throws `signature_invalid`.
  */
 export async function signedForm(
-  { verifySignature }: Pick<Services, "verifySignature">,
+  { verifySignature, signers }: Pick<Services, "verifySignature" | "signers">,
   { chainId, owner, digest, signature }: OwnersSignature,
   signal?: AbortSignal,
 ): Promise<Hex> {
-  const form = await ecdsaForm(owner, digest, signature);
+  const form = await ecdsaForm(owner, digest, signature, (...signed) => signers.recover(...signed));
   if (form !== null) return form;
   const verified = verifySignature?.(chainId, owner, digest, signature);
   if (verified !== undefined && (await orAborted(verified, signal))) return signature;

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import {
   type Address,
   compactSignatureToSignature,
@@ -21,6 +22,7 @@ import {
   mirroredStateTypedData,
   type OrderMessage,
   orderDigest,
+  orderTypedData,
   validiumBatchTypedData,
   withdrawalListDigest,
 } from "../../../core/protocol/typed-data.ts";
@@ -111,6 +113,30 @@ describe("EIP-712 digests", () => {
     ];
     const all = [order, ...others].map((each) => orderDigest(SETTLEMENT, each));
     expect(new Set(all).size).toBe(all.length);
+  });
+
+  it("of orders are those of viem, whatever the order says", () => {
+    const address = fc
+      .bigInt(1n, (1n << 160n) - 1n)
+      .map((value) => `0x${value.toString(16).padStart(40, "0")}` as const);
+    const uint = (bits: bigint, least = 0n) => fc.bigInt(least, (1n << bits) - 1n);
+    const item = fc.record({ token: address, id: uint(256n), amount: uint(256n, 1n) });
+    const order = fc.record({
+      give: item,
+      want: item,
+      shares: fc.array(fc.record({ to: address, amount: uint(256n, 1n) }), { maxLength: 4 }),
+      taker: fc.oneof(address, fc.constant(zeroAddress)),
+      vaultId: uint(40n),
+      withdrawnBefore: uint(63n),
+      deadline: uint(64n),
+    });
+    fc.assert(
+      fc.property(order, (message) => {
+        expect(orderDigest(SETTLEMENT, message)).toBe(
+          hashTypedData(orderTypedData(SETTLEMENT, message)),
+        );
+      }),
+    );
   });
 
   it("of orders exist for nothing out of bounds", () => {
