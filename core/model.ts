@@ -409,6 +409,20 @@ export interface DepositEventData
     "userId" | "vaultId" | "assetId" | "tokenId" | "amount" | "l1TxHash" | "l1BlockNumber"
   > {}
 
+/** An order at the time of the event; `core/orders` has all of it. */
+export interface OrderEventData {
+  readonly orderId: Uuid;
+  /** The maker's user. */
+  readonly userId: Uuid;
+  readonly vaultId: VaultId;
+  /** The order that took it, or that it took; null without one. */
+  readonly counterOrderId: Uuid | null;
+  /** The transaction that was sent to settle it last; null before. */
+  readonly l1TxHash: Hash | null;
+  /** Why it has ended, or why L1 does not settle it now; null otherwise. */
+  readonly failure: string | null;
+}
+
 /** The data of each type of event. New types may be added; docs/events.md lists them. */
 export interface EventData {
   /** A request was minted. One event, whatever its number of mints. */
@@ -467,6 +481,21 @@ export interface EventData {
   readonly "transfer.failed": { readonly transferId: Uuid; readonly failure: string };
   /** A vault that L1 made is final, and is the user's. */
   readonly "deposit.credited": DepositEventData;
+  readonly "order.created": OrderEventData;
+  /** Somebody has taken it. Told of both orders, the older one first. */
+  readonly "order.filled": OrderEventData;
+  /** A transaction that settles it was sent; repeated for each replacement. */
+  readonly "order.submitted": OrderEventData;
+  /** L1 refuses to settle it now; it is tried again. */
+  readonly "order.attempt_refused": OrderEventData;
+  /** L1 has settled it, in a final block. */
+  readonly "order.settled": OrderEventData;
+  /** The order that took it cannot be settled, so it is open again. */
+  readonly "order.reopened": OrderEventData;
+  readonly "order.cancelled": OrderEventData;
+  /** Its vault is no longer as its maker has signed. */
+  readonly "order.stale": OrderEventData;
+  readonly "order.expired": OrderEventData;
   /**
    * Deliveries of a webhook have failed for so long that they stopped until it is enabled again.
    */
@@ -485,6 +514,19 @@ export const WITHDRAWAL_EVENTS = [
   "withdrawal.finalized",
   "withdrawal.failed",
   "withdrawal.reverted",
+] as const satisfies readonly EventType[];
+
+/** Every event of an order, in the order of its life. */
+export const ORDER_EVENTS = [
+  "order.created",
+  "order.filled",
+  "order.submitted",
+  "order.attempt_refused",
+  "order.settled",
+  "order.reopened",
+  "order.cancelled",
+  "order.stale",
+  "order.expired",
 ] as const satisfies readonly EventType[];
 
 /** One event of an application. It never changes. */

@@ -139,8 +139,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
  */
 function workWhileListening(
   app: FastifyInstance,
-  { engine, onlyReads, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS }: ServerOptions,
-  { webhooks, drops, stopping }: Pick<Service, "webhooks" | "drops" | "stopping">,
+  { engine, onlyReads, onSwept, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS }: ServerOptions,
+  { webhooks, drops, fills, stopping }: Pick<Service, "webhooks" | "drops" | "fills" | "stopping">,
 ): void {
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
   const work = new Stack();
@@ -163,10 +163,12 @@ function workWhileListening(
     );
     work.defer(() => forgetting);
     const orderFailed = failed("open orders could not be looked at; trying again");
-    let after: bigint | null = null;
+    let swept = { open: 0, next: null as bigint | null };
     const sweeping = repeat(
       async (signal) => {
-        ({ next: after } = await ordersOf(engine).sweep(after, { signal }));
+        const { open, next } = await ordersOf(engine).sweep(swept.next, { signal });
+        swept = { open: (swept.next === null ? 0 : swept.open) + open, next };
+        if (next === null) onSwept?.({ open: swept.open, fillsUsed: fills.mostUsed });
       },
       {
         intervalMs: SWEEP_MS,

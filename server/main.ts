@@ -108,7 +108,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   const app = await buildServer({
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
-    ...(metrics && { onAnswer: metrics.observe }),
+    ...(metrics && { onAnswer: metrics.observe, onSwept: metrics.swept }),
     chains: connections,
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
     hosts: [...hosts, config.MINTMARK_HOST],

@@ -11,6 +11,7 @@ import {
   WebhookDispatcher,
 } from "../core/index.ts";
 import { type Creation, type Pace, pause } from "../core/internal.ts";
+import { ordersOf } from "../core/orders/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type IdentityProvider } from "./http/access/access-token.ts";
 import { DEFAULT_FILLS_PER_DAY, FillBudget } from "./http/access/fill-budget.ts";
@@ -54,6 +55,13 @@ export interface Answer {
   readonly seconds: number;
   /** The code of a problem document; null for a success. */
   readonly code: Code | null;
+}
+
+/** The orders as the server has found them last, for metrics. */
+export interface SweptOrders {
+  readonly open: number;
+  /** The largest part of its day's fills that an application has used: 0 to 1. */
+  readonly fillsUsed: number;
 }
 
 /** Options of `buildServer`. */
@@ -106,6 +114,8 @@ export interface ServerOptions {
   readonly newTokens?: boolean;
   /** Called with each response, for metrics. */
   readonly onAnswer?: (answer: Answer) => void;
+  /** Called after each look at all open orders, for metrics. */
+  readonly onSwept?: (orders: SweptOrders) => void;
   /** Further checks of `/readyz` besides the engine's, by name, such as the lag behind L1. */
   readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
   /** Timeout for receiving a whole request, in seconds. Default 30. */
@@ -188,7 +198,9 @@ export function serviceOf(
     owners: new OwnerChallenges(engine, tokenSecret, verifySignature),
     people: new WalletChallenges(engine, TO_CONSOLE, verifySignature),
     ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
-    fills: new FillBudget(options.fillsPerDay ?? DEFAULT_FILLS_PER_DAY, now),
+    fills: new FillBudget(options.fillsPerDay ?? DEFAULT_FILLS_PER_DAY, now, (...asked) =>
+      ordersOf(engine).fillsSince(...asked),
+    ),
     origin: options.origin,
     chains,
     /** The settlement chain, where admins of applications may create tokens. */

@@ -84,12 +84,20 @@ type WithdrawalEvents = {
   };
 };
 
+/** Everything that webhooks and streams tell of orders. */
+type OrderEvents = {
+  readonly [T in Extract<EventType, `order.${string}`>]: {
+    readonly type: T;
+    readonly orderId: Uuid;
+  };
+};
+
 /**
  * A durable change, told in the order of the journal. It has the name that webhooks and streams
  * have for it, and the engine's own record as its data. `event` has all types, with the data of
  * webhooks; `access` and `webhook` concern the process alone.
  */
-export interface EngineEvents extends BatchEvents, WithdrawalEvents {
+export interface EngineEvents extends BatchEvents, WithdrawalEvents, OrderEvents {
   /** Everything that webhooks and streams tell, of all applications and with the same data. */
   readonly event: { readonly applicationId: Uuid; readonly event: ApplicationEvent };
   readonly "mint.accepted": {

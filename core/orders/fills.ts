@@ -1,12 +1,12 @@
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Hash, Uuid, VaultId } from "../model.ts";
+import type { Hash, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import type { OrderRecord } from "../store/records.ts";
-import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { requireHash, requireText } from "../validate.ts";
+import { lastBlockOf } from "../vaults/makings.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
 import { judged } from "./book.ts";
 import { decodeOrder, putOrder } from "./order-records.ts";
@@ -26,13 +26,13 @@ export type FillState =
   | { readonly state: "waiting" | "settled" }
   | { readonly state: "over"; readonly failure: string };
 
-/** Makes an open order and a new one a fill. */
+/** Makes two open orders a fill. Returns the taker's. */
 export function putFilled(
   ledger: Ledger,
   group: Group,
   maker: OrderRecord,
   taker: OrderRecord,
-): void {
+): OrderRecord {
   const { time } = ledger.journal.record(group, {
     kind: "orderFilled",
     orderId: maker.orderId,
@@ -40,7 +40,7 @@ export function putFilled(
   });
   const filled = { status: "filled", updatedAt: time } as const;
   putOrder(ledger, group, { ...maker, ...filled, counterId: taker.orderId }, maker);
-  putOrder(ledger, group, { ...taker, ...filled, counterId: maker.orderId }, null);
+  return putOrder(ledger, group, { ...taker, ...filled, counterId: maker.orderId }, taker);
 }
 
 /** The fills that wait for L1, oldest first. */
@@ -73,7 +73,7 @@ export async function fillState(ledger: Ledger, fill: PendingFill): Promise<Fill
     const { finalized = null } =
       ledger.l1.portals.durable.get(ledger.services.settlement.chainId) ?? {};
     const blocks = await Promise.all(sides.map(({ vaultId }) => lastBlockOf(ledger, vaultId)));
-    const isFinal = blocks.every((block) => finalized !== null && block <= finalized);
+    const isFinal = blocks.every((block) => finalized !== null && (block ?? 0n) <= finalized);
     return { state: isFinal ? "settled" : "waiting" };
   }
   const open = sides.map((order) => ({ ...order, status: "open" as const }));
@@ -81,14 +81,6 @@ export async function fillState(ledger: Ledger, fill: PendingFill): Promise<Fill
     if (status !== "open")
       return { state: "over", failure: `The order of vault ${order.vaultId}: ${failure}` };
   return { state: "waiting" };
-}
-
-/** The block of the last event of a vault; a taken one has an event. */
-async function lastBlockOf(ledger: Ledger, vaultId: VaultId): Promise<bigint> {
-  const prefix = prefixOf.vaultEvent(vaultId);
-  const range = { gte: prefix, lt: endOf(prefix), reverse: true, limit: 1 };
-  for await (const [key] of ledger.store.entries(range)) return key.readBigUInt64BE(9);
-  throw new MintmarkError("store_corrupt", `Vault ${vaultId} has no event.`);
 }
 
 /** Records the transaction that settles a fill. */

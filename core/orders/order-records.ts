@@ -1,8 +1,10 @@
 import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
+import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Uuid } from "../model.ts";
 import type { OrderItem, OrderMessage } from "../protocol/typed-data.ts";
+import type { OrderEventType } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -20,14 +22,26 @@ export function decodeOrder(orderId: Uuid, stored: Buffer | undefined): OrderRec
   return decodeRecord(orderRecord, stored, `Order ${orderId}`);
 }
 
-/** Writes an order and its indexes. A new one has null `before`. */
+/**
+ * Writes an order and its indexes, and tells its application what has become of it. A new one has
+ * null `before`.
+ */
 export function putOrder(
   ledger: Ledger,
   group: Group,
   record: OrderRecord,
   before: OrderRecord | null,
 ): OrderRecord {
-  const { orderId, vaultId } = record;
+  const { orderId, vaultId, counterId, applicationIndex, updatedAt } = record;
+  const type = eventOf(record, before);
+  if (type !== null) {
+    tell(ledger, group, applicationIndex, updatedAt, {
+      type,
+      ...record,
+      counterOrderId: counterId,
+    });
+    group.onDurable(() => ledger.services.emit(type, { type, orderId }));
+  }
   const id = encodeRecord(orderIdRecord, orderId);
   group.stage(keyOf.order(orderId), encodeRecord(orderRecord, record));
   if (before === null) {
@@ -50,6 +64,19 @@ export function putOrder(
     ledger.trades.remove(group, vaultId);
   }
   return record;
+}
+
+/** What a change of an order is called; null for one that nobody is told of. */
+function eventOf(
+  { status, l1TxHash, failure }: OrderRecord,
+  before: OrderRecord | null,
+): OrderEventType | null {
+  if (status !== before?.status) {
+    if (status === "open") return before === null ? "order.created" : "order.reopened";
+    return `order.${status}`;
+  }
+  if (l1TxHash !== before.l1TxHash) return "order.submitted";
+  return failure === before.failure ? null : "order.attempt_refused";
 }
 
 /** Ends an open order. */

@@ -18,6 +18,7 @@ import {
   type OrderCaller,
   type OrderFilter,
   orderView,
+  orderViews,
   readOrder,
 } from "./book.ts";
 import { decodeOrder, putEnded } from "./order-records.ts";
@@ -30,6 +31,7 @@ import {
   type PreparedOrder,
   prepareFill,
   prepareOrder,
+  type Taken,
 } from "./request.ts";
 import { type OrderTerms, setTerms, termsOf } from "./terms.ts";
 
@@ -49,9 +51,7 @@ export function ordersOf(engine: Engine): Orders {
     setTerms: async (applicationId, terms, wait) => setTerms(context, applicationId, terms, wait),
     prepare: async (caller, preparation) => prepareOrder(context.ledger, caller, preparation),
     async create(caller, request, wait) {
-      const { ledger } = context;
-      const orderId = await createOrder(context, caller, request, wait?.signal);
-      return orderView(ledger, decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId))));
+      return takenView(context.ledger, await createOrder(context, caller, request, wait?.signal));
     },
     async get(caller, orderId) {
       const { ledger } = context;
@@ -69,12 +69,21 @@ export function ordersOf(engine: Engine): Orders {
     async fill(caller, orderId, request, wait) {
       const { ledger } = context;
       const order = await readTaken(ledger, caller, orderId);
-      const id = await createFill(context, caller, order, request, wait?.signal);
-      return orderView(ledger, decodeOrder(id, await ledger.store.get(keyOf.order(id))));
+      return takenView(ledger, await createFill(context, caller, order, request, wait?.signal));
     },
     cancel: (caller, orderId, wait) => cancel(context, caller, orderId, wait),
     sweep: (after, wait) => sweep(context, after, wait),
+    waitingFills: () => context.ledger.trades.durable.size / 2,
+    fillsSince: async (...asked) => fillsSince(context.ledger, ...asked),
   };
+}
+
+/** A new order is as it was written. An earlier one is judged by its vault of now. */
+async function takenView(ledger: Ledger, taken: Taken): Promise<Order> {
+  if (typeof taken === "string")
+    return orderView(ledger, decodeOrder(taken, await ledger.store.get(keyOf.order(taken))));
+  const [view] = await orderViews(ledger, [{ ...taken, order: taken }]);
+  return view as Order;
 }
 
 /** An order that a caller wants to take: of its application, or of any that lets owners trade. */
@@ -119,7 +128,7 @@ async function sweep(
   context: EngineContext,
   after: bigint | null,
   wait?: WaitOptions,
-): Promise<{ readonly ended: number; readonly next: bigint | null }> {
+): Promise<Swept> {
   const { ledger } = context;
   const prefix = prefixOf.liveOrder();
   const start = after === null ? { gte: prefix } : { gt: keyOf.liveOrder(after) };
@@ -146,7 +155,45 @@ async function sweep(
           putEnded(ledger, group, order, status, failure);
       }
     }, wait);
-  return { ended: over.length, next: seen.length < SWEPT ? null : next };
+  const open = seen.length - over.length;
+  return { open, ended: over.length, next: seen.length < SWEPT ? null : next };
+}
+
+/** What one sweep has found. */
+interface Swept {
+  /** Orders that are still open. */
+  readonly open: number;
+  readonly ended: number;
+  /** The vault behind which the next sweep begins; null behind the last order. */
+  readonly next: bigint | null;
+}
+
+/** The newest orders among which {@link fillsSince} looks: some seconds of reading. */
+const LOOKED_AT = 20_000;
+
+/** Waiting and settled fills of an application that were taken since a time, up to a number. */
+async function fillsSince(
+  ledger: Ledger,
+  applicationId: Uuid,
+  since: number,
+  most: number,
+): Promise<number> {
+  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const index = prefixOf.applicationOrder(0, applicationIndex);
+  let count = 0;
+  for await (const [, stored] of ledger.store.entries({
+    gte: index,
+    lt: endOf(index),
+    reverse: true,
+    limit: LOOKED_AT,
+  })) {
+    const orderId = decodeRecord(orderIdRecord, stored, "The id of an order");
+    const order = decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId)));
+    if (count === most || order.createdAt < since) break;
+    // The ids are in the order of their making, and the taker's order is the younger one.
+    if (order.counterId !== null && order.counterId < orderId) count += 1;
+  }
+  return count;
 }
 
 /**
@@ -219,8 +266,14 @@ export interface Orders {
    *
    * @param after - the vault behind which it begins: `next` of the call before; null for the first
    */
-  sweep(
-    after: bigint | null,
-    wait?: WaitOptions,
-  ): Promise<{ readonly ended: number; readonly next: bigint | null }>;
+  sweep(after: bigint | null, wait?: WaitOptions): Promise<Swept>;
+  /** The number of fills that wait for L1. */
+  waitingFills(): number;
+  /**
+   * Orders of an application that were taken since a time and that L1 has settled or is to settle.
+   * Counts at most so many, among the application's newest 20,000 orders.
+   *
+   * @param since - milliseconds since 1970
+   */
+  fillsSince(applicationId: Uuid, since: number, most: number): Promise<number>;
 }

@@ -35,6 +35,15 @@ const WITHDRAWAL = {
   failure: nullable(text),
 };
 
+const ORDER = {
+  orderId: uuid,
+  userIndex: varint,
+  vaultId: u64,
+  counterOrderId: nullable(uuid),
+  l1TxHash: nullable(hash),
+  failure: nullable(text),
+};
+
 /**
  * The types of event by number. Numbers and fields never change; new ones are added. The fields are
  * in this order.
@@ -62,6 +71,15 @@ const TYPES = {
       l1BlockNumber: bigVarint,
     },
   ],
+  "order.created": [60, ORDER],
+  "order.filled": [61, ORDER],
+  "order.submitted": [62, ORDER],
+  "order.attempt_refused": [63, ORDER],
+  "order.settled": [64, ORDER],
+  "order.reopened": [65, ORDER],
+  "order.cancelled": [66, ORDER],
+  "order.stale": [67, ORDER],
+  "order.expired": [68, ORDER],
   "batch.sealed": [10, BATCH],
   "batch.submitted": [11, BATCH],
   "batch.settled": [12, BATCH],
@@ -82,6 +100,7 @@ type Types = typeof TYPES;
 type StoredEventOf<T extends EventType> = { readonly type: T } & ContentOf<Types, T>;
 export type StoredEvent = { [T in EventType]: StoredEventOf<T> }[EventType];
 export type BatchEventType = Extract<EventType, `batch.${string}`>;
+export type OrderEventType = Extract<EventType, `order.${string}`>;
 export type WithdrawalEventType = Extract<EventType, `withdrawal.${string}`>;
 
 const LAYOUTS = new Kinds(TYPES);

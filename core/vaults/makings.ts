@@ -7,7 +7,7 @@ import type { BatchVaultProof } from "../protocol/proof.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type MakingRecord, makingRecord } from "../store/records.ts";
-import { keyOf } from "../store/store-keys.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import { originOf } from "./transfer-lists.ts";
@@ -74,4 +74,42 @@ export async function lineageEnd(
   if (stored === undefined) return null;
   const latest = stored.readUInt32BE();
   return origin.mode === "made" && origin.batchNumber >= latest ? null : latest;
+}
+
+/** The block of the newest withdrawal of a vault; null for none. */
+export async function lastBlockOf(ledger: Ledger, vaultId: VaultId): Promise<bigint | null> {
+  const prefix = prefixOf.vaultEvent(vaultId);
+  const range = { gte: prefix, lt: endOf(prefix), reverse: true, limit: 1 };
+  for await (const [key] of ledger.store.entries(range)) return key.readBigUInt64BE(9);
+  return null;
+}
+
+/**
+ * What became of a vault that L1 has taken whole: `renewed` into a vault of its owner, or `traded`
+ * into one of somebody else; null when its token was paid, and until the making is final.
+ */
+export async function remadeAs(
+  ledger: Ledger,
+  vaultId: VaultId,
+  { owner, assetIndex, blob }: StoredVault,
+): Promise<"renewed" | "traded" | null> {
+  const block = await lastBlockOf(ledger, vaultId);
+  const { assetType } = ledger.tenants.assetAt(assetIndex);
+  if (block === null) return null;
+  const count = ledger.batches.makings.count("durable");
+  let low = 1;
+  for (let high = count + 1; low < high; ) {
+    const middle = Math.floor((low + high) / 2);
+    if ((await readMaking(ledger, middle)).blockNumber < block) low = middle + 1;
+    else high = middle;
+  }
+  let found: "traded" | null = null;
+  for (let making = low; making <= count; making++) {
+    const { blockNumber, vaults } = await readMaking(ledger, making);
+    if (blockNumber !== block) break;
+    const same = vaults.filter((made) => made.assetType === assetType && made.blob === blob);
+    if (same.some((made) => made.owner === owner)) return "renewed";
+    if (same.length > 0) found = "traded";
+  }
+  return found;
 }

@@ -1,4 +1,5 @@
 import type { EntryOf } from "../store/entries.ts";
+import type { OrderEventType } from "../store/event-record.ts";
 import * as records from "../store/records.ts";
 import { keyOf, orderIndexes } from "../store/store-keys.ts";
 import { type Handlers, Part } from "./reference-records.ts";
@@ -24,6 +25,7 @@ export class ReferenceOrders extends Part {
         out.report(`order ${orderId} is listed while ${known} of its vault is open`);
       this.#live.set(vaultId, orderId);
       this.#orders.add(orderId, { ...entry, journalSequence: out.sequence });
+      this.#tell("order.created", orderId);
     },
     orderEnded: (entry) => this.#end(entry),
     orderFilled: ({ orderId, counterId }) => {
@@ -35,19 +37,25 @@ export class ReferenceOrders extends Part {
         if (order?.status !== "open") this.out.report(`order ${id} is taken that is not open`);
         if (order !== undefined) this.#live.delete(order.vaultId);
         this.#orders.change(id, { status: "filled", counterId: other });
+        this.#tell("order.filled", id);
       }
     },
     fillSubmitted: ({ orderId, txHash }) =>
-      this.#changeFill(orderId, { l1TxHash: txHash, failure: null }),
-    fillRefused: ({ orderId, failure }) => this.#changeFill(orderId, { failure }),
-    fillSettled: ({ orderId }) => this.#changeFill(orderId, { status: "settled", failure: null }),
+      this.#changeFill("order.submitted", orderId, { l1TxHash: txHash, failure: null }),
+    fillRefused: ({ orderId, failure }) =>
+      this.#changeFill("order.attempt_refused", orderId, { failure }),
+    fillSettled: ({ orderId }) =>
+      this.#changeFill("order.settled", orderId, { status: "settled", failure: null }),
     fillFailed: ({ orderId, failure }) => {
-      const maker = this.#orders.get(this.#orders.get(orderId)?.counterId ?? "");
-      this.#changeFill(orderId, { counterId: null, l1TxHash: null });
-      this.#orders.change(orderId, { status: "stale", failure });
-      if (maker === undefined) return;
-      this.#orders.change(maker.orderId, { status: "open", failure: null });
-      this.#live.set(maker.vaultId, maker.orderId);
+      const maker = this.#orders.get(this.#filled(orderId));
+      const parted = { counterId: null, l1TxHash: null };
+      if (maker !== undefined) {
+        this.#orders.change(maker.orderId, { ...parted, status: "open", failure: null });
+        this.#tell("order.reopened", maker.orderId);
+        this.#live.set(maker.vaultId, maker.orderId);
+      }
+      this.#orders.change(orderId, { ...parted, status: "stale", failure });
+      this.#tell("order.stale", orderId);
     },
   } satisfies Handlers;
 
@@ -68,17 +76,33 @@ export class ReferenceOrders extends Part {
   }
 
   /** Changes both orders of a fill, which the one names that took the other. */
-  #changeFill(orderId: string, change: Partial<records.OrderRecord>): void {
+  #changeFill(type: OrderEventType, orderId: string, change: Partial<records.OrderRecord>): void {
+    for (const id of [this.#filled(orderId), orderId]) {
+      this.#orders.change(id, change);
+      this.#tell(type, id);
+    }
+  }
+
+  /** The order that a waiting one has taken. */
+  #filled(orderId: string): string {
     const taker = this.#orders.get(orderId);
     if (taker?.status !== "filled") this.out.report(`fill ${orderId} changes that does not wait`);
-    const counterId = taker?.counterId ?? "";
-    for (const id of [counterId, orderId]) this.#orders.change(id, change);
+    return taker?.counterId ?? "";
+  }
+
+  #tell(type: OrderEventType, orderId: string): void {
+    const order = this.#orders.get(orderId);
+    if (order === undefined) return;
+    const { userIndex, vaultId, counterId: counterOrderId, l1TxHash, failure } = order;
+    const facts = { orderId, userIndex, vaultId, counterOrderId, l1TxHash, failure };
+    this.out.tell(order.applicationIndex, { type, ...facts });
   }
 
   #end({ orderId, status, failure }: EntryOf<"orderEnded">): void {
     const order = this.#orders.get(orderId);
     if (order?.status !== "open") this.out.report(`order ${orderId} ends that is not open`);
     this.#orders.change(orderId, { status, failure });
+    if (status !== "open") this.#tell(`order.${status}`, orderId);
     if (order !== undefined) this.#live.delete(order.vaultId);
   }
 }

@@ -7,13 +7,15 @@ import {
   type Engine,
   MODES,
   type Mode,
+  ORDER_EVENTS,
   WITHDRAWAL_EVENTS,
 } from "../../core/index.ts";
+import { ordersOf } from "../../core/orders/index.ts";
 import { HeldBytes } from "../http/access/rate-account.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { ReachedChain } from "../jobs/chain.ts";
 import { engineChecks, type ReadinessCheck, recentFindings, within } from "../jobs/readiness.ts";
-import type { Answer } from "../service.ts";
+import type { Answer, SweptOrders } from "../service.ts";
 
 type MetricsChain = Pick<ReachedChain, "blockNumber" | "operatorBalance">;
 
@@ -39,6 +41,7 @@ export class Metrics {
   readonly #problems: Counter;
   readonly #gas: Counter;
   readonly #deliveries: Counter;
+  #swept: SweptOrders = { open: 0, fillsUsed: 0 };
   readonly #unsubscribe: readonly (() => void)[];
 
   constructor({
@@ -75,6 +78,9 @@ export class Metrics {
       "chain",
       "step",
     );
+    const orderSteps =
+      "created, filled, submitted, attempt_refused, settled, reopened, cancelled, stale, expired";
+    const orders = counter("mintmark_orders_total", `Orders by step: ${orderSteps}.`, "step");
     const gas = "Gas of mined transactions, by chain and by work: commit, withdrawal.";
     this.#gas = counter("mintmark_l1_gas_total", gas, "chain", "work");
     const attempts = "Attempts at webhooks' endpoints, by outcome: delivered, failed.";
@@ -88,6 +94,9 @@ export class Metrics {
       engine.events.on(WITHDRAWAL_EVENTS, ({ type, withdrawal: { chainId } }) => {
         withdrawals.inc({ chain: `${chainId}`, step: type.slice("withdrawal.".length) });
       }),
+      engine.events.on(ORDER_EVENTS, ({ type }) =>
+        orders.inc({ step: type.slice("order.".length) }),
+      ),
     ];
     const findings = recentFindings(
       () => ({ ...engineChecks(engine, memory), ...checks() }),
@@ -103,6 +112,19 @@ export class Metrics {
     gauge("mintmark_held_bytes", held, [], function () {
       this.set(memory.total);
     });
+    const perOrders = (name: string, help: string, read: (swept: SweptOrders) => number) => {
+      const swept = () => read(this.#swept);
+      gauge(name, help, [], function () {
+        this.set(swept());
+      });
+    };
+    const found = "as the server's last look at all of them has found it";
+    perOrders("mintmark_open_orders", `Open orders, ${found}.`, ({ open }) => open);
+    const used = `The largest part of its day's fills that an application has used, ${found}: 0 to 1.`;
+    perOrders("mintmark_fills_used_ratio", used, ({ fillsUsed }) => fillsUsed);
+    gauge("mintmark_waiting_fills", "Taken orders that wait for L1.", [], function () {
+      this.set(ordersOf(engine).waitingFills());
+    });
     batches(engine, gauge);
     settlementOnL1(engine, chains, gauge);
     if (cluster !== undefined) journalAway(cluster, this.registry);
@@ -112,6 +134,11 @@ export class Metrics {
   observe = ({ method, route, status, seconds, code }: Answer): void => {
     this.#requests.observe({ method, route, status }, seconds);
     if (code !== null) this.#problems.inc({ code });
+  };
+
+  /** Serves `ServerOptions.onSwept`. */
+  swept = (orders: SweptOrders): void => {
+    this.#swept = orders;
   };
 
   /** Serves {@link logProgress}: records a transaction's gas, once. */

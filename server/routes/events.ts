@@ -52,6 +52,14 @@ const deposit = z.strictObject({
   l1TxHash: s.outHash,
   l1BlockNumber: s.outDecimal,
 });
+const order = z.strictObject({
+  orderId: s.outUuid,
+  userId: s.outUuid.describe("The maker's user."),
+  vaultId: s.outDecimal,
+  counterOrderId: s.outUuid.nullable(),
+  l1TxHash: s.outHash.nullable(),
+  failure: z.string().nullable(),
+});
 const asset = z.strictObject({ assetId: s.outUuid });
 
 const DATA = {
@@ -83,6 +91,15 @@ const DATA = {
   "transfer.redeemed": redeemed,
   "transfer.failed": z.strictObject({ transferId: s.outUuid, failure: z.string() }),
   "deposit.credited": deposit,
+  "order.created": order,
+  "order.filled": order,
+  "order.submitted": order,
+  "order.attempt_refused": order,
+  "order.settled": order,
+  "order.reopened": order,
+  "order.cancelled": order,
+  "order.stale": order,
+  "order.expired": order,
   "webhook.disabled": z.strictObject({ webhookId: s.outUuid, failure: z.string() }),
 } as const satisfies Record<keyof EventData, z.ZodType>;
 

@@ -8,15 +8,32 @@ export const DEFAULT_FILLS_PER_DAY = 10_000;
 
 /**
  * The fills of orders that the operator brings to L1 at its cost. Each application has so many a
- * day, which refill evenly. The count is in memory, and starts anew with the server.
+ * day, which refill evenly. A new process begins with those of the last day, so that no restart
+ * gives an application more, unless it has listed 20,000 orders since they were taken.
  */
 export class FillBudget {
   readonly #buckets: TokenBuckets;
+  readonly #earlier: (applicationId: string, since: number, most: number) => Promise<number>;
+  /** Applications whose earlier fills are counted, or are about to be. */
+  readonly #known = new Map<string, Promise<void>>();
 
-  /** `now` returns milliseconds. */
-  constructor(fillsPerDay: number, now: () => number) {
+  /**
+   * @param now - milliseconds of any clock
+   * @param earlier - fills of an application since a time of 1970's clock, at most so many
+   */
+  constructor(
+    fillsPerDay: number,
+    now: () => number,
+    earlier: (applicationId: string, since: number, most: number) => Promise<number>,
+  ) {
     const quota = { units: fillsPerDay, windowSeconds: DAY_SECONDS };
     this.#buckets = new TokenBuckets("fills", quota, now);
+    this.#earlier = earlier;
+  }
+
+  /** The largest part of its fills that an application has used: 0 to 1. */
+  get mostUsed(): number {
+    return this.#buckets.mostUsed();
   }
 
   /**
@@ -28,6 +45,7 @@ export class FillBudget {
     work: () => Promise<T>,
     isNew: (result: T) => boolean,
   ): Promise<T> {
+    await this.#counted(applicationId);
     const { granted, retrySeconds } = this.#buckets.take(applicationId, 1);
     if (!granted) {
       const most = this.#buckets.quota.units;
@@ -42,5 +60,21 @@ export class FillBudget {
     } finally {
       if (!isUsed) this.#buckets.giveBack(applicationId, 1);
     }
+  }
+
+  /** Counts the fills of the last day before the first one of this process. */
+  async #counted(applicationId: string): Promise<void> {
+    const { units } = this.#buckets.quota;
+    const known = this.#known.get(applicationId);
+    if (known !== undefined) return known;
+    const since = Date.now() - DAY_SECONDS * 1_000;
+    const counting = this.#earlier(applicationId, since, units).then((fills) => {
+      if (fills > 0) this.#buckets.take(applicationId, fills);
+    });
+    this.#known.set(applicationId, counting);
+    return counting.catch((error) => {
+      this.#known.delete(applicationId);
+      throw error;
+    });
   }
 }

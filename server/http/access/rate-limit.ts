@@ -97,6 +97,17 @@ export class TokenBuckets {
     };
   }
 
+  /** The largest part of its quota that a caller has used: 0 to 1. */
+  mostUsed(): number {
+    const { units, windowSeconds } = this.quota;
+    const now = this.#now();
+    const used = this.#buckets.values().map((bucket) => {
+      const refilled = (Math.max(0, now - bucket.updatedAt) / 1000) * (units / windowSeconds);
+      return (units - bucket.units - refilled) / units;
+    });
+    return used.reduce((most, part) => Math.max(most, part), 0);
+  }
+
   /** Returns units that were taken for nothing. */
   giveBack(caller: string, units: number): void {
     const bucket = this.#refilled(caller, this.quota.units / this.quota.windowSeconds);

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { contextOf } from "../../../core/engine.ts";
-import type { Engine, VaultId } from "../../../core/index.ts";
+import { type Engine, ORDER_EVENTS, type VaultId } from "../../../core/index.ts";
 import {
   fillState,
   pendingFills,
   recordFillFailed,
+  recordFillRefused,
   recordFillSettled,
   recordFillSubmitted,
 } from "../../../core/orders/fills.ts";
@@ -243,10 +244,10 @@ describe("an order goes stale by itself", () => {
     await using engine = made.engine;
     const { orders, listed, clock, tenant, sale } = made;
     await listed({ ...sale(), deadline: BigInt(clock.now / 1000 + 600) });
-    expect(await orders.sweep(null)).toEqual({ ended: 0, next: null });
+    expect(await orders.sweep(null)).toEqual({ open: 1, ended: 0, next: null });
     clock.now += 601_000;
-    expect(await orders.sweep(null)).toEqual({ ended: 1, next: null });
-    expect(await orders.sweep(null)).toEqual({ ended: 0, next: null });
+    expect(await orders.sweep(null)).toEqual({ open: 0, ended: 1, next: null });
+    expect(await orders.sweep(null)).toEqual({ open: 0, ended: 0, next: null });
     const [ended] = await all(orders.list(tenant.applicationId, { status: "expired" }));
     expect(ended?.failure).toBe("Its deadline has passed.");
     expect((await refusal(orders.cancel(tenant.principal, ended?.orderId ?? ""))).code).toBe(
@@ -432,6 +433,55 @@ describe("a fill", () => {
       expect(await stateNow()).toBeNull();
       expect((await engine.operator.verify()).problems).toEqual([]);
     }
+  });
+
+  test("is told step by step, of both orders", async () => {
+    const made = await bazaar();
+    await using engine = made.engine;
+    const { orders, tenant, order, fill, sale } = made;
+    const heard: string[] = [];
+    engine.events.on(ORDER_EVENTS, ({ type }) => void heard.push(type));
+    const context = contextOf(engine);
+    const taken = await fill();
+    const txHash = hashOf(951);
+    await recordFillSubmitted(context, taken.orderId, txHash);
+    await recordFillRefused(context, taken.orderId, "not yet");
+    await recordFillRefused(context, taken.orderId, "not yet");
+    await recordFillFailed(context, taken.orderId, "gone");
+    await orders.cancel(tenant.principal, order.orderId);
+    await orders.create(tenant.principal, await signedOrder(made, sale(300n)));
+    made.clock.now += 8 * 86_400_000;
+    await orders.sweep(null);
+    const [maker, taker] = [order.orderId, taken.orderId];
+    const told = (await all(engine.events.stream(tenant.applicationId))).flatMap(
+      ({ type, data }) => (type.startsWith("order.") ? [[type.slice(6), data]] : []),
+    ) as unknown as [string, { orderId: string; failure: string | null }][];
+    const steps = told.map(([type, data]) => [type, data.orderId]);
+    expect(steps.slice(0, -2)).toEqual([
+      ["created", maker],
+      ["created", taker],
+      ["filled", maker],
+      ["filled", taker],
+      ["submitted", maker],
+      ["submitted", taker],
+      ["attempt_refused", maker],
+      ["attempt_refused", taker],
+      ["reopened", maker],
+      ["stale", taker],
+      ["cancelled", maker],
+    ]);
+    expect(steps.slice(-2).map(([type]) => type)).toEqual(["created", "expired"]);
+    expect(heard).toEqual(told.slice(1).map(([type]) => `order.${type}`));
+    expect(told[5]?.[1]).toEqual({
+      orderId: taker,
+      userId: tenant.users[1]?.userId,
+      vaultId: made.purse,
+      counterOrderId: maker,
+      l1TxHash: txHash,
+      failure: null,
+    });
+    expect(told[9]?.[1]).toMatchObject({ counterOrderId: null, l1TxHash: null, failure: "gone" });
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   test("outlives a restart, vaults held", async () => {
