@@ -13,6 +13,7 @@ import { orderEndpoints, ownerOrderEndpoints } from "./orders.ts";
 import { ownerEndpoints } from "./owner.ts";
 import { serviceEndpoints } from "./service.ts";
 import { sessionKeyEndpoints } from "./session-keys.ts";
+import { settlementEndpoints } from "./settlements.ts";
 import { transactionEndpoints } from "./transactions.ts";
 import { ownerTransferEndpoints, transferEndpoints } from "./transfers.ts";
 import { userEndpoints } from "./users.ts";
@@ -35,6 +36,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...transferEndpoints,
   ...sessionKeyEndpoints,
   ...orderEndpoints,
+  ...settlementEndpoints,
   ...eventEndpoints,
   ...webhookEndpoints,
   ...batchEndpoints,

@@ -81,7 +81,7 @@ const shownItem = z.strictObject({
 
 const STATUSES = ["open", "filled", "settled", "cancelled", "stale", "expired"] as const;
 
-const order = s.responseComponent("Order", {
+export const order = s.responseComponent("Order", {
   orderId: s.outUuid,
   userId: s.outUuid.describe("The maker's user."),
   maker: s.outAddress,
@@ -189,14 +189,14 @@ const PREPARATION_ERRORS = [
   "order_not_allowed",
 ] as const;
 
-const SIGNED_ERRORS = [
+export const SIGNED_ERRORS = [
   ...PREPARATION_ERRORS,
   "order_exists",
   "signature_invalid",
   "l1_failed",
 ] as const;
 
-const FILL_ERRORS = ["order_ended", "fill_pending"] as const;
+export const FILL_ERRORS = ["order_ended", "fill_pending"] as const;
 
 const fillPreparationBody = s.requestComponent("NewFillPreparation", {
   vaultId: s.vaultId.describe("It has what the order wants, or more; the rest stays in it."),
@@ -390,6 +390,6 @@ function preparedToWire(
 }
 
 /** Whether a fill is paid for yet. */
-function isWaiting({ status, l1TxHash }: Order): boolean {
+export function isWaiting({ status, l1TxHash }: Order): boolean {
   return status === "filled" && l1TxHash === null;
 }

@@ -2,13 +2,16 @@ import type { TypedDataDefinition } from "viem";
 import { zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, describe, expect, test } from "vitest";
+import { ordersOf } from "../../core/orders/index.ts";
+import { orderTypedData } from "../../core/protocol/index.ts";
+import { FillBudget } from "../../server/http/access/fill-budget.ts";
 import { type Answer, refusal, type SendOptions, signedIn } from "./fixture.ts";
 import { transferWorld } from "./transfers-fixture.ts";
 
 const owner = privateKeyToAccount(generatePrivateKey());
 const fee = { basisPoints: 200, to: `0x${"fe".repeat(20)}` } as const;
 
-const { world, userId, final } = await transferWorld(owner);
+const { world, userId, final, commit } = await transferWorld(owner);
 afterAll(() => world[Symbol.asyncDispose]());
 
 const terms = { listing: "owners", fee, assets: [] };
@@ -110,5 +113,104 @@ describe("orders over HTTP", () => {
     expect(refusal(await prepare(sale(ticket), session, "/owner/v1")).code).toBe(
       "order_not_allowed",
     );
+  });
+});
+
+describe("a settlement in StarkExpress's form", () => {
+  const buyer = privateKeyToAccount(generatePrivateKey());
+  const deadline = String(Math.floor(Date.now() / 1_000) + 3_600);
+
+  /** A ticket of the owner for 10 units of the buyer, signed by both. */
+  async function signedSettlement() {
+    await setTerms(terms);
+    const { ticket } = await final();
+    const mint = { assetId: world.erc20.assetId, amount: 10, dataAvailabilityMode: "validium" };
+    const users = [{ ownerAddress: buyer.address, mints: [mint] }];
+    const minted = await world.send("POST", "/api/v1/mint", { body: { users } });
+    await world.engine.operator.seal("validium");
+    await commit("validium");
+    const purse = minted.body.vaults[0].vaultId;
+    const asked = { ...sale(ticket, "10"), taker: buyer.address, deadline };
+    const { typedData } = (await prepare(asked)).body;
+    const counter = {
+      give: { token: world.erc20.contractAddress, id: 0n, amount: 10n },
+      want: { ...typedData.message.give, id: BigInt(typedData.message.give.id), amount: 1n },
+      shares: [],
+      taker: owner.address,
+      vaultId: BigInt(purse),
+      withdrawnBefore: 0n,
+      deadline: BigInt(deadline),
+    };
+    const side = { expirationTimestamp: deadline, nonce: 7 };
+    const orderA = {
+      ...side,
+      sellVaultId: ticket,
+      sellQuantizedAmount: "1",
+      buyQuantizedAmount: "10",
+      signature: await owner.signTypedData(typedData as TypedDataDefinition),
+    };
+    const orderB = {
+      ...side,
+      sellVaultId: purse,
+      sellQuantizedAmount: "10",
+      buyQuantizedAmount: "1",
+      signature: await buyer.signTypedData(orderTypedData(world.engine.settlement, counter)),
+    };
+    return { orderA, orderB };
+  }
+  const settle = (body: object) => world.send("POST", "/api/v1/settlements", { body });
+
+  test("is taken once, and what L1 cannot carry is refused with the reason", async () => {
+    const signed = await signedSettlement();
+    const { orderA, orderB } = signed;
+    for (const [field, value] of [
+      ["buyVaultId", "7"],
+      ["feeVaultId", "7"],
+      ["feeQuantizedAmount", "1"],
+    ] as const) {
+      const refused = await settle({ ...signed, orderA: { ...orderA, [field]: value } });
+      expect(refused.body.errors[0]).toMatchObject({
+        pointer: `/orderA/${field}`,
+        detail: expect.stringMatching(/^Leave it out: /),
+      });
+    }
+    const fees = { ...signed, settlementInfo: { orderAFeeAmount: "1" } };
+    expect(refusal(await settle(fees)).code).toBe("validation_failed");
+    const partly = { ...signed, orderB: { ...orderB, sellQuantizedAmount: "9" } };
+    expect(refusal(await settle(partly)).errors).toEqual([
+      "/orderA/buyQuantizedAmount validation_failed",
+    ]);
+    const forged = { ...signed, orderB: { ...orderB, signature: orderA.signature } };
+    expect(refusal(await settle(forged)).code).toBe("signature_invalid");
+    const settled = await settle({ ...signed, settlementInfo: {} });
+    expect(settled.status).toBe(202);
+    expect(settled.body).toMatchObject({
+      orderA: { status: "filled", vaultId: orderA.sellVaultId },
+      orderB: { status: "filled", counterOrderId: settled.body.orderA.orderId },
+    });
+    expect((await settle(signed)).body).toEqual(settled.body);
+  });
+
+  test("counts as a fill, also for a server that starts later", async () => {
+    const { engine, applicationId } = world;
+    const fills = await ordersOf(engine).fillsSince(applicationId, 0, 10);
+    expect(fills).toBe(1);
+    const started = (perDay: number) => {
+      const budget = new FillBudget(
+        perDay,
+        () => 0,
+        (...asked) => ordersOf(engine).fillsSince(...asked),
+      );
+      return () =>
+        budget.count(
+          applicationId,
+          async () => "filled",
+          () => true,
+        );
+    };
+    await expect(started(1)()).rejects.toMatchObject({ code: "rate_limited" });
+    const fill = started(2);
+    expect(await fill()).toBe("filled");
+    await expect(fill()).rejects.toMatchObject({ code: "rate_limited" });
   });
 });
