@@ -54,11 +54,9 @@ export function vaultsOf(context: EngineContext): Vaults {
             { ...filter, tokenId: filter.tokenId },
             start,
           );
-        const { userId, ownerAddress, reference, order = "asc" } = filter;
-        const narrowed = {
-          ...filter,
-          type: reference === undefined ? undefined : ("mint" as const),
-        };
+        const { userId, ownerAddress, reference, dataAvailabilityMode, order = "asc" } = filter;
+        const made = dataAvailabilityMode === "made" ? ("deposit" as const) : undefined;
+        const narrowed = { ...filter, type: reference === undefined ? made : ("mint" as const) };
         const listed = listing(ledger, filter);
         const { found, next } = await findPage(
           ledger,
@@ -71,8 +69,9 @@ export function vaultsOf(context: EngineContext): Vaults {
         const places = found.flatMap((one) => vaultOf(ledger, one) ?? []);
         const { applicationIndex } = ledger.tenants.application(applicationId);
         const views = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
-        // A transfer is found under its giver, too.
-        return { data: views.filter((vault) => isWanted(vault, { userId, ownerAddress })), next };
+        // A transfer is found under its giver, too, and in the mode of the vault that it spends.
+        const wanted = { userId, ownerAddress, dataAvailabilityMode };
+        return { data: views.filter((vault) => isWanted(vault, wanted)), next };
       }),
     owned: (owner, page = {}, options = {}) => listOwned(context, owner, page, options),
     balances: (applicationId, userId, page = {}) =>

@@ -7,8 +7,10 @@ import { packVaultId } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { ownerRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
+import type { StoredVault } from "../store/vault-columns.ts";
 import { requireAddress } from "../validate.ts";
 import { readActivities } from "./activity.ts";
+import { remadeAs } from "./makings.ts";
 import {
   collect,
   type Found,
@@ -150,11 +152,22 @@ async function viewsOf(
       chainId: ledger.tenants.assetAt(stored.assetIndex).chainId,
       slot: place.slot,
       hops: source.type === "transfer" ? source.output.transfer.hops : 0,
-      standing: standingOf(vault, pending.length > 0, transfer),
+      standing: await ownersStanding(ledger, vault, stored, pending.length > 0, transfer),
       transfer,
     });
   }
   return { views, cutAt: null };
+}
+
+async function ownersStanding(
+  ledger: Ledger,
+  vault: Vault,
+  stored: StoredVault,
+  ...more: [isPending: boolean, transfer: OwnedVault["transfer"]]
+): Promise<Standing> {
+  const standing = standingOf(vault, ...more);
+  if (standing !== "withdrawn") return standing;
+  return (await remadeAs(ledger, vault.vaultId, stored)) ?? standing;
 }
 
 function standingOf(
@@ -176,13 +189,16 @@ export const STANDINGS = [
   "held",
   "leaving",
   "withdrawn",
+  "renewed",
+  "traded",
   "given",
   "redeemed",
   "failed",
 ] as const;
 
 /**
- * `arriving` is in an open batch, `leaving` has a pending withdrawal; `given` and `redeemed` begin
+ * `arriving` is in an open batch, `leaving` has a pending withdrawal. Of a `renewed` or `traded` one
+ * L1 has made new vaults, of the owner or of somebody else, instead of paying tokens. `given` and `redeemed` begin
  * with the request; `failed` is a mint that L1 refuses.
  */
 export type Standing = (typeof STANDINGS)[number];

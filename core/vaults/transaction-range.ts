@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { firstWhere, type OrderedPage, type PageOptions } from "../ledger/list.ts";
 import { findUser } from "../ledger/user-records.ts";
-import type { Address, Mode, Status, Transaction, Uuid, VaultId } from "../model.ts";
+import type { Address, Mode, Series, Status, Transaction, Uuid, VaultId } from "../model.ts";
 import { batchIdOf, MODES } from "../model.ts";
 import { type Journaled, readMint, readTime, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
@@ -329,12 +329,12 @@ export interface TransactionFilter extends PageOptions {
   readonly ownerAddress?: Address | undefined;
   readonly assetId?: Uuid | undefined;
   readonly vaultId?: VaultId | undefined;
-  /** `validium-12`, `zk-rollup-3`. */
+  /** `validium-12`, `zk-rollup-3`, `made-5`. */
   readonly batchId?: string | undefined;
   readonly mintId?: Uuid | undefined;
   /** The caller's own name for its mints. */
   readonly reference?: string | undefined;
-  readonly dataAvailabilityMode?: Mode | undefined;
+  readonly dataAvailabilityMode?: Series | undefined;
   /** Milliseconds since 1970, exclusive. */
   readonly createdAfter?: number | undefined;
   readonly createdBefore?: number | undefined;

@@ -41,7 +41,7 @@ const newSignIn = s.responseComponent("NewOwnerSignIn", signIn.extend({ token: z
 const standing = z
   .enum(STANDINGS)
   .describe(
-    "`arriving`: its batch is not sealed yet. `held`: the owner can withdraw or transfer it. `leaving`: a withdrawal of it is pending. `withdrawn`: it is on its token's chain. `given` and `redeemed`: from the request of the transfer on. `failed`: the token refuses the mint.",
+    "`arriving`: its batch is not sealed yet. `held`: the owner can withdraw or transfer it. `leaving`: a withdrawal of it is pending. `withdrawn`: it is on its token's chain. `renewed`, `traded`: L1 has made new vaults of it, of the owner or of somebody else. `given` and `redeemed`: from the request of the transfer on. `failed`: the token refuses the mint.",
   );
 
 const ownersVault = s.responseComponent(

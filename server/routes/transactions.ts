@@ -39,10 +39,10 @@ export const transactionQuery = z.strictObject({
   ownerAddress: s.address.optional().describe("Of all users of this owner."),
   assetId: s.uuid.optional(),
   vaultId: s.vaultId.optional(),
-  batchId: s.batchId.optional(),
+  batchId: s.vaultsBatchId.optional(),
   mintId: s.uuid.optional(),
   reference: s.reference.optional(),
-  dataAvailabilityMode: s.askedMode.optional(),
+  dataAvailabilityMode: s.askedSeries.optional(),
   ...s.createdBetween,
   ...s.orderedPage,
 });

@@ -19,7 +19,9 @@ export const vault = s.responseComponent("Vault", {
   amount: s.outDecimal,
   amountDecimal: s.outAmountDecimal,
   availableBalance: s.outDecimal,
-  withdrawnBalance: s.outDecimal,
+  withdrawnBalance: s.outDecimal.describe(
+    "Units that L1 has taken: paid as tokens, or put into other vaults by a trade or a renewal.",
+  ),
   transferredBalance: s.outDecimal.describe("Units that a transfer has put into other vaults."),
   batchId: z.string(),
   status: z.enum(STATUSES),
@@ -43,8 +45,8 @@ export const vaultQuery = z.strictObject({
     .describe(
       "The token's id, for ERC-721 and ERC-1155, in every visible asset unless `assetId` names one.",
     ),
-  batchId: s.batchId.optional(),
-  dataAvailabilityMode: s.askedMode.optional(),
+  batchId: s.vaultsBatchId.optional(),
+  dataAvailabilityMode: s.askedSeries.optional(),
   status: z.enum(STATUSES).optional(),
   reference: s.reference.optional().describe("Vaults with a mint under this reference."),
   ...s.createdBetween,
@@ -107,6 +109,9 @@ export const vaultProof = s.responseComponent("VaultProof", {
     .array(provenHop)
     .optional()
     .describe("Of a vault that transfers made: `vault` is the minted one, and these follow it."),
+  refutation: provenHop
+    .optional()
+    .describe("The record on L1 that spends the vault but does not count; absent without one."),
 });
 
 const ownVaultProof = s.responseComponent(

@@ -105,6 +105,10 @@ describe("an owner's renewal by exit kits", () => {
       availableBalance: 310n,
       status: "finalized",
     });
+    const owned = await Array.fromAsync(engine.vaults.owned(addressOf(world, 0)));
+    expect(owned.find((each) => each.vaultId === at(small, 4))?.standing).toBe("renewed");
+    const byMode = engine.vaults.list(principal.applicationId, { dataAvailabilityMode: "made" });
+    expect((await Array.fromAsync(byMode)).map((each) => each.vaultId)).toEqual([vaultId]);
     expect(await engine.vaults.get(principal.applicationId, at(small, 4))).toMatchObject({
       availableBalance: 0n,
     });

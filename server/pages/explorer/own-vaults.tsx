@@ -47,7 +47,7 @@ function isMoving(vault: OwnVault): boolean {
 
 /** Whether the owner has the vault no more. */
 export function isGone({ standing }: OwnVault): boolean {
-  return ["withdrawn", "given", "redeemed", "failed"].includes(standing);
+  return ["withdrawn", "renewed", "traded", "given", "redeemed", "failed"].includes(standing);
 }
 
 export interface Standing {
@@ -75,6 +75,8 @@ export function standingAt(vault: OwnVault, isRelayed: boolean): Standing {
   if (standing === "leaving")
     return { text: ON_THE_WAY[withdrawal?.status ?? ""] ?? ON_THE_WAY.accepted, kind: "waiting" };
   if (standing === "withdrawn") return { text: PAID, kind: "spent" };
+  if (standing === "renewed") return { text: "You renewed it into another vault.", kind: "spent" };
+  if (standing === "traded") return { text: "It is somebody else's, by a trade.", kind: "spent" };
   if (standing === "failed") return { text: "The token refused it on L1.", kind: "failed" };
   if (transfer !== null && standing !== "held") {
     const fate = `It is ${fateOf(transfer.to)}`;

@@ -119,6 +119,10 @@ export const reference = textUpTo(MAX_REFERENCE);
 export const batchId = z
   .string()
   .regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
+/** The same, or `made-5`: what holds a vault. */
+export const vaultsBatchId = z
+  .string()
+  .regex(/^(?:validium|zk-rollup|made)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
 
 /**
  * One of some values, in our spelling or the original SDKs' `MintableErc721` and `MINTABLE_ERC721`.
@@ -132,6 +136,7 @@ export function spelling<const V extends string>(values: readonly V[]) {
 }
 
 export const askedMode = spelling(MODES);
+export const askedSeries = spelling(SERIES);
 export const mode = z.enum(MODES, `Give one of ${MODES.join(", ")}.`);
 export const series = z
   .enum(SERIES)
