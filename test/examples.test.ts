@@ -23,7 +23,7 @@ import { until } from "../scripts/demo/until.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
 import { startChain } from "../scripts/sandbox/chain.ts";
 import { type Sandbox, startSandbox } from "../scripts/sandbox/sandbox.ts";
-import { createClient, mint } from "../server/client/index.ts";
+import { createClient, mint, withdraw } from "../server/client/index.ts";
 import { expectPrinted, programs, type Step, shell, stepsOf } from "./guide.ts";
 
 const MODE = "zk-rollup" as const;
@@ -182,16 +182,17 @@ describe("the examples, run as their reader runs them", () => {
     test("the guide transfers gives, takes back and redeems swords, and lets a game give them", async () => {
       const { api, apiKey, rpcUrl, contract } = sandbox.description;
       // test/e2e/sandbox.test.ts and test/cli/running.test.ts run the renewals.
-      const [settings, give, cancel, redeem, makeKey, session, renew, ...more] =
+      const [settings, give, cancel, redeem, makeKey, session, enter, renew, ...more] =
         stepsOf("transfers");
-      if (!settings || !give || !cancel || !redeem || !makeKey || !session || !renew)
+      if (!settings || !give || !cancel || !redeem || !makeKey || !session || !enter || !renew)
         throw new Error("the guide has lost commands");
       expect(more).toEqual([]);
-      const [gift = "", regret = "", ticket = "", lent = ""] = await armed(
+      const [gift = "", regret = "", ticket = "", lent = "", left = ""] = await armed(
         30_000,
         30_001,
         30_002,
         30_003,
+        30_004,
       );
       const l1 = { MINTMARK_RPC_URL: rpcUrl, MINTMARK_CONTRACT: contract };
       const paste = (step: Step, values: Record<string, string>, more = "") => {
@@ -204,6 +205,10 @@ describe("the examples, run as their reader runs them", () => {
         paste(redeem, { VAULT: ticket }),
         paste(session, { SESSION, OWNER: ALICE.owner.address, ASSET: sword(), VAULT: lent }),
       ]);
+      const client = createClient({ baseUrl: api, apiKey });
+      await withdraw(client, { vaultIds: [left], signer: ALICE.owner, wait: true });
+      const back = await paste(enter, { TOKEN_ID: "30004", ASSET: sword() });
+      expect(back).toMatch(/vaultId\s+\d+[\s\S]*"tokenId":"30004"/);
       for (const text of ended) expect(text).toMatch(/status\s+finalized/);
       expect(ended[2]).toMatch(/status\s+revoked/);
       const sent = await paste(
@@ -219,7 +224,7 @@ describe("the examples, run as their reader runs them", () => {
     });
 
     test("the guide trade runs from top to bottom, and again", async () => {
-      const { api, apiKey, applicationId } = sandbox.description;
+      const { api, apiKey, applicationId, rpcUrl } = sandbox.description;
       const steps = stepsOf("trade");
       const commands = steps.map((step) => step.commands).join("");
       // The guide has the sandbox's own key, token and owners, but for its port.
@@ -233,10 +238,12 @@ describe("the examples, run as their reader runs them", () => {
       };
       const before = [await points(ALICE.userId), await points(BOB.userId)];
       for (const runs of [1n, 2n]) {
-        const said = await pasted(commands, { MINTMARK_URL: api });
+        const own = commands.replaceAll("http://127.0.0.1:8545", rpcUrl);
+        const said = await pasted(own, { MINTMARK_URL: api });
         expect(said).toMatch(/open .* 1 {2}SWRD .* 250 {2}PTS/);
         expect(said).toMatch(/status +settled\n/);
         expect(said).toMatch(/status +cancelled\n/);
+        expect(said).toMatch(/txHash +0x[0-9a-f]{64}\n/);
         const now = [await points(ALICE.userId), await points(BOB.userId)];
         const gained = now.map((units, i) => units - (before[i] ?? 0n));
         expect(gained).toEqual([245n, 150n].map((each) => runs * each * 10n ** 9n));

@@ -1,5 +1,5 @@
 import { encodeFunctionData, type LocalAccount, parseAbi, parseEventLogs, size, toHex } from "viem";
-import { getBalance, getBlock, getCode, simulateContract } from "viem/actions";
+import { call, getBalance, getBlock, getCode, simulateContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import {
   BLOB_COMMIT_GAS,
@@ -18,6 +18,7 @@ import {
   type Hash,
   type Hex,
   type Standard,
+  type VaultId,
 } from "../model.ts";
 import type * as ports from "../ports.ts";
 import {
@@ -32,14 +33,15 @@ import type { Trade } from "../protocol/trade.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import { tipIdOf } from "../protocol/transfer-proof.ts";
+import { cancellationId } from "../protocol/typed-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
-import { askL1, type L1Connection, reasonIn, revertReason } from "./connection.ts";
+import { askL1, type L1Connection, reasonIn, revertData, revertReason } from "./connection.ts";
 import type { FeeOptions } from "./fees.ts";
 import { type Call, type ContractCall, toReceipt, ViemPortal } from "./portal.ts";
 import { TransactionSender } from "./sender.ts";
-import { settlementArguments } from "./trades.ts";
+import { settlementArguments, tradeCalldata, tradeRefusal } from "./trades.ts";
 
 /**
  * Gas limit while another commit is pending, when L1 cannot estimate: a rollup batch's margin over
@@ -50,8 +52,11 @@ const BEHIND_MARGIN = 40_000n;
 /** The contract's refusal of a commit whose transaction has no blobs. */
 const NO_BLOBS = "BlobCountInvalid(0)";
 
+/** For a node that cannot try a contract's code in the place of another. */
 const REFUSED_TRADE =
   "L1 refuses the trade now: a vault is not mature or no longer as signed, or a signature does not count there.";
+const NO_MAKINGS =
+  "This deployment makes no vaults, so it settles no trades. Deploy the contracts with the code of makings.";
 
 /** A contract of each OP Stack chain. Blocks there have blob fields, but no blobs. */
 const OP_STACK = "0x4200000000000000000000000000000000000015";
@@ -112,6 +117,7 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
     const { maker, taker } = trade;
     const vaults = `vaults ${tipIdOf(maker)} and ${tipIdOf(taker)}`;
     return askL1(`trying the trade of ${vaults}`, async () => {
+      if (!(await this.hasMakings())) return NO_MAKINGS;
       const { result } = await simulateContract(this.client, {
         abi,
         address: this.settlement.contract,
@@ -119,8 +125,32 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
         functionName: "settle",
         args: settlementArguments([trade]),
       });
-      return result[1] === 0n ? null : REFUSED_TRADE;
+      return result[1] === 0n ? null : this.#tradeRefusal(trade);
     });
+  }
+
+  /**
+   * Why L1 refuses a trade. `settle` tells it in an event alone, which a call does not return. So the
+   * code of makings runs the trade in the place of the contract.
+   */
+  async #tradeRefusal(trade: Trade): Promise<string> {
+    const [address, maturity] = await Promise.all([
+      this.view("asking for the code of makings", "makingsCode", []),
+      this.view("asking for the maturity", "maturity", []),
+    ]);
+    const code = await getCode(this.client, { address });
+    try {
+      await call(this.client, {
+        account: this.account.address,
+        to: this.settlement.contract,
+        data: tradeCalldata(trade, maturity),
+        stateOverride: [{ address: this.settlement.contract, code: code ?? "0x" }],
+      });
+      return REFUSED_TRADE;
+    } catch (error) {
+      const data = revertData(error);
+      return data === null ? REFUSED_TRADE : tradeRefusal(reasonIn(abi, data));
+    }
   }
 
   async settle(trades: readonly Trade[], options?: ports.L1SendOptions) {
@@ -131,7 +161,9 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
       ({ address }) => address.toLowerCase() === this.settlement.contract,
     );
     const failed = parseEventLogs({ abi, logs: own, eventName: "TradeFailed", strict: true });
-    const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
+    const reasons = new Map(
+      failed.map(({ args }) => [args.vaultId, tradeRefusal(reasonIn(abi, args.reason))]),
+    );
     const refusals = trades.map(({ maker }) => reasons.get(tipIdOf(maker)) ?? null);
     return { ...toReceipt(receipt), refusals };
   }
@@ -305,6 +337,14 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
    */
   async cancelTransfers(digest: Hash, options?: ports.L1SendOptions): Promise<ports.L1Receipt> {
     return this.transact("cancelTransfers", [digest], options);
+  }
+
+  /**
+   * Takes back on L1 what this account has signed: a list of withdrawals or an order by its digest,
+   * or by a vault's id all that its lists and orders say of the vault.
+   */
+  async cancel(id: Hash | VaultId, options?: ports.L1SendOptions): Promise<ports.L1Receipt> {
+    return this.transact("cancel", [this.account.address, cancellationId(id), "0x"], options);
   }
 
   /**

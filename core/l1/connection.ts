@@ -113,6 +113,17 @@ export function revertReason(error: unknown): string | null {
   return legible(`${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`);
 }
 
+/** The data of a call's revert; null for none, and when the chain did not answer. */
+export function revertData(error: unknown): Hex | null {
+  if (!(error instanceof BaseError)) return null;
+  const found = error.walk((inner) => /^0x[\da-f]{8}/i.test(`${(inner as RpcError).data}`));
+  return (found as RpcError | null)?.data ?? null;
+}
+
+interface RpcError extends Error {
+  readonly data?: Hex;
+}
+
 /**
  * A contract's error data in words, e.g. `TokenRefused(0x…, 0x…)`; the data itself for an unknown
  * error.

@@ -1,4 +1,16 @@
-import { type Address, concatHex, encodeFunctionData, type Hex, numberToHex, size } from "viem";
+import {
+  type AbiFunction,
+  type Address,
+  concatHex,
+  encodeFunctionData,
+  getAbiItem,
+  type Hex,
+  numberToHex,
+  size,
+  slice,
+  toFunctionSelector,
+  toFunctionSignature,
+} from "viem";
 import { MintmarkError } from "../errors.ts";
 import { TRADE_GAS } from "../gas.ts";
 import { MAX_AMOUNT, MAX_BATCH_VAULTS } from "../model.ts";
@@ -55,6 +67,51 @@ export function settlementArguments(trades: readonly Trade[], tradeGas = TRADE_G
 export function settleCalldata(trades: readonly Trade[], tradeGas = TRADE_GAS): Hex {
   const args = settlementArguments(trades, tradeGas);
   return encodeFunctionData({ abi, functionName: "settle", args });
+}
+
+/** {@link settlementArguments} lie behind it in the calldata, and the task behind them. */
+const SETTLE_TRADE = toFunctionSelector(
+  toFunctionSignature(settleItem()).replace("settle(", "settleTrade("),
+);
+/** The place of the maturity in a trade's task (contracts/state/Trades.sol). */
+const MATURITY_BITS = 128n;
+
+function settleItem() {
+  return getAbiItem({ abi, name: "settle" }) as AbiFunction;
+}
+
+/**
+ * Calldata by which the code of makings settles one trade by itself, and reverts with the trade's own
+ * reason. `settle` calls itself so.
+ */
+export function tradeCalldata(trade: Trade, maturity: bigint): Hex {
+  const task = numberToHex(maturity << MATURITY_BITS, { size: 32 });
+  return concatHex([SETTLE_TRADE, slice(settleCalldata([trade]), 4), task]);
+}
+
+/** What to do about the reasons by which L1 refuses a trade. */
+const ADVICE: Readonly<Record<string, string>> = {
+  NotMature: "it waits until then",
+  SignatureInvalid: "the owner signs anew, if its wallet no longer agrees",
+  AuthorizationIsCancelled: "the owner has cancelled it on L1, and signs another order",
+  AuthorizationExpired: "the owner signs an order with a later deadline",
+  QuantityTooLarge: "the vault has been used otherwise since, so a new order is needed",
+  VaultExhausted: "the vault has been used otherwise since, so a new order is needed",
+  Spent: "a transfer has taken the vault, so a new order is needed",
+  VaultSpent: "a transfer has taken the vault, so a new order is needed",
+  NotTransferable: "the asset's token says that it cannot change hands",
+  OrderUnmet: "both orders must name the same amounts",
+  ShareInvalid: "an order's shares exceed what its owner receives",
+};
+
+/**
+ * A sentence of why L1 refuses a trade, with what to do.
+ *
+ * @param reason - the contract's error, such as `NotMature(7, 1893456000)`
+ */
+export function tradeRefusal(reason: string): string {
+  const advice = ADVICE[reason.slice(0, reason.indexOf("("))];
+  return `L1 refuses the trade now: ${reason}${advice === undefined ? "" : `; ${advice}`}.`;
 }
 
 /** The contract's `TradedAsset` of a side's batch and asset. */

@@ -18,18 +18,34 @@ import { decodeRecord } from "../store/layout.ts";
 import { importRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
-import { headerOfMaking, readMaking } from "../vaults/makings.ts";
-import { batchOfRecord, placeOf } from "../vaults/vaults.ts";
+import { headerOfMaking, lineageFaults, readMaking } from "../vaults/makings.ts";
+import { batchOfRecord, placeOf, readVaults } from "../vaults/vaults.ts";
+
+/** Throws `vault_void` for a vault that never counts again, because its token came back as another. */
+async function countedProof(
+  ledger: Ledger,
+  vaultId: VaultId,
+  options?: ProofOptions,
+): Promise<BatchVaultProof> {
+  const proof = await proofs.vaultProof(ledger, vaultId, options);
+  const [ended] = await lineageFaults(ledger, [{ vaultId }], await storedAt(ledger, vaultId));
+  if (ended) throw ended;
+  const refutation = await proofs.provenRefutation(ledger, vaultId);
+  return { ...proof, ...(refutation && { refutation }) };
+}
+
+async function storedAt(ledger: Ledger, vaultId: VaultId) {
+  return (await readVaults(ledger, [placeOf(vaultId)])).map(({ vault }) => vault);
+}
 
 async function exitProof(
   ledger: Ledger,
   vaultId: VaultId,
   options?: ProofOptions,
 ): Promise<BatchVaultProof> {
-  const proof = await proofs.vaultProof(ledger, vaultId, options);
+  const proof = await countedProof(ledger, vaultId, options);
   const header = await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId));
-  const refutation = await proofs.provenRefutation(ledger, vaultId);
-  return { ...proof, header, ...(refutation && { refutation }) };
+  return { ...proof, header };
 }
 
 /**
@@ -60,7 +76,7 @@ export async function exitHeader(
 export function proofsOf(context: EngineContext): Proofs {
   return {
     content: async (vaultId) => proofs.vaultContent(context.ledger, vaultId),
-    vault: async (vaultId, options) => proofs.vaultProof(context.ledger, vaultId, options),
+    vault: async (vaultId, options) => countedProof(context.ledger, vaultId, options),
     exit: async (vaultId, options) => exitProof(context.ledger, vaultId, options),
     vaults: async (vaultIds) => proofs.vaultMultiproof(context.ledger, vaultIds),
     vaultState: async (vaultId, at) => proofs.vaultStateProof(context.ledger, vaultId, at),
@@ -89,13 +105,13 @@ export interface Proofs {
   content(vaultId: VaultId): Promise<VaultContent>;
   /**
    * The path from a vault to the root of its batch. For a vault that transfers made: the path of
-   * the minted vault, and the transfers since, in `hops`.
+   * the minted vault, and the transfers since, in `hops`. When L1 has a record that spends the vault
+   * but does not count, the proof holds it as `refutation`.
    */
   vault(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
    * {@link Proofs.vault}'s proof, with the header of the contract that pays the vault: a mirror's for a
-   * token of another chain. `header` is null while that contract does not know the batch. When L1
-   * has a record that spends the vault but does not count, the proof holds it as `refutation`.
+   * token of another chain. `header` is null while that contract does not know the batch.
    */
   exit(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**

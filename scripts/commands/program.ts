@@ -216,6 +216,11 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
       async () => (await import("./trade.ts")).cancelOrder,
     ],
     [
+      "cancel <id>",
+      "take back on L1 what an account has signed: an order or withdrawals by their digest, or all of a vault",
+      async () => (await import("./trade.ts")).cancel,
+    ],
+    [
       "enter <token>",
       "bring a token back from L1: burns it there, and L1 makes a vault of it (MINTMARK_OWNER_KEY, or standard input)",
       async () => (await import("./enter.ts")).enterCommand,

@@ -1,4 +1,7 @@
+import type { Hash } from "../../core/index.ts";
+import { connectL1 } from "../../core/l1/index.ts";
 import * as api from "../../server/client/index.ts";
+import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import {
   addressOf,
   clientOf,
@@ -11,6 +14,7 @@ import {
 } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
+import { chainOf } from "../cli/l1.ts";
 
 const VAULT = "9223372036854775808";
 const ORDER = "0198c3e0-5d2f-7c31-9a64-1f0b8e7d2a12";
@@ -150,5 +154,28 @@ export const cancelOrder = command({
     const { client } = await clientOf(options);
     const params = { path: { orderId } };
     return api.answer(client.DELETE("/api/v1/orders/{orderId}", { params, signal }));
+  },
+});
+
+export const cancel = command({
+  examples: [
+    "cancel 0x5f3a… --rpc https://rpc.example --contract 0x… < owner.key",
+    `cancel ${VAULT} --rpc https://rpc.example --contract 0x… < owner.key`,
+  ],
+  settings: sessionSettings,
+  notes:
+    "The account that has signed pays: MINTMARK_OWNER_KEY, or standard input. `mintmark orders --json` prints digests." +
+    "\nA vault's id takes back all that the account has signed of the vault, and ever signs: only its own transactions" +
+    "\nwithdraw it then.",
+  async work({ args: [named = ""], signal, progress }, settings) {
+    const isDigest = /^0x[0-9a-fA-F]{64}$/.test(named);
+    if (!isDigest && !/^\d{1,20}$/.test(named))
+      throw new UsageError("<id>: give 0x and 64 hex digits, or a vault's id");
+    const id = isDigest ? (named.toLowerCase() as Hash) : BigInt(named);
+    const { account } = await processAccount("OWNER");
+    const l1 = await connectL1({ ...chainOf(settings), account });
+    const onSent = (sent: Hash) => progress(`sent transaction ${sent}`);
+    const { txHash } = await l1.cancel(id, { signal, onSent });
+    return { id, signer: account.address.toLowerCase(), txHash };
   },
 });

@@ -1,10 +1,11 @@
-import { erc721Abi } from "viem";
+import { custom, erc721Abi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Standard, Uuid, VaultId } from "../../core/index.ts";
+import { connectL1 } from "../../core/l1/index.ts";
 import { FillSender, ordersOf } from "../../core/orders/index.ts";
 import { orderTypedData, withdrawalListTypedData } from "../../core/protocol/index.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
-import { at, MATURITY } from "./fixture.ts";
+import { at, createWorld, MATURITY } from "./fixture.ts";
 import { becomeFinal, createTransferWorld, type TransferWorld } from "./transfers-fixture.ts";
 
 const FEE = { basisPoints: 200, to: `0x${"fe".repeat(20)}` } as const;
@@ -76,6 +77,8 @@ describe("two players without gas", () => {
         [assets.erc20, 150n],
       ]),
     );
+    const gone = await Array.fromAsync(engine.vaults.owned(seller.owner.address));
+    expect(gone.find(({ vaultId: id }) => id === vaults.token)?.standing).toBe("traded");
     expect(await held(seller.userId)).toContainEqual([assets.erc20, 245n]);
     expect(await held(seller.userId)).not.toContainEqual([assets.erc721, 1n]);
     const fee = await engine.users.create(applicationId, { ownerAddress: FEE.to });
@@ -104,5 +107,66 @@ describe("two players without gas", () => {
       args: [1n],
     });
     expect(lower(holder)).toBe(lower(buyer.owner.address));
+  }, 120_000);
+
+  test("whose fill L1 refuses are told its reason, and what to do", async () => {
+    const { engine, principal, users, l1, assets, vaults } = world;
+    const orders = ordersOf(engine);
+    const [seller, buyer] = [at(users, 0), at(users, 1)];
+    const friends = await engine.mint(principal, {
+      users: [
+        {
+          userId: buyer.userId,
+          mints: [
+            {
+              assetId: assets.get("erc20") ?? "",
+              amount: 9,
+              mintingBlob: "",
+              dataAvailabilityMode: "validium",
+            },
+          ],
+        },
+      ],
+    });
+    await engine.operator.seal("validium");
+    await world.settler.round();
+    await becomeFinal(world);
+    const want = { assetId: assets.get("erc20") ?? "", amount: 9n };
+    const { order } = await orders.prepare(principal, { vaultId: vaults.items, want });
+    const sign = (message: typeof order, { owner }: typeof seller) =>
+      owner.signTypedData(orderTypedData(engine.settlement, message));
+    const signature = await sign(order, seller);
+    const { orderId } = await orders.create(principal, { ...order, signature });
+    const purse = at(friends.vaults, 0).vaultId;
+    const counter = await orders.prepareFill(principal, orderId, { vaultId: purse });
+    const request = { ...counter.order, signature: await sign(counter.order, buyer) };
+    const taken = await orders.fill(principal, orderId, request);
+    const owned = await connectL1({
+      rpc: custom({ request: world.chain.request }),
+      contract: world.chain.settlement.address,
+      account: seller.owner,
+      pollingMs: 5,
+    });
+    // The maker changes its mind on L1, of which the engine has not heard yet.
+    const { digest } = await orders.get(principal.applicationId, orderId);
+    await owned.cancel(digest);
+    const sender = new FillSender({ engine, l1 });
+    expect(await sender.send()).toBe(0);
+    expect((await orders.get(principal.applicationId, taken.orderId)).failure).toBe(
+      `L1 refuses the trade now: AuthorizationIsCancelled(${digest}); the owner has cancelled it on L1, and signs another order.`,
+    );
+    await settled(sender);
+    expect(await orders.get(principal.applicationId, taken.orderId)).toMatchObject({
+      status: "stale",
+      failure: expect.stringContaining("cancelled it on L1"),
+    });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  }, 120_000);
+
+  test("are not settled by a contract without the code of makings, which says so", async () => {
+    const plain = await createWorld({ config: { transfers: false } });
+    const trade = { maker: { vault: { vaultId: 1n } }, taker: { vault: { vaultId: 2n } } };
+    expect(await plain.l1.checkTrade(trade as never)).toContain("makes no vaults");
+    await plain.close();
   }, 120_000);
 });

@@ -195,6 +195,8 @@ test("a vault whose token came back since is neither withdrawn nor given away", 
   await expect(engine.transfers.request(tenant.principal, given)).rejects.toMatchObject({
     code: "vault_void",
   });
+  for (const proof of [engine.proofs.vault(vaultId), engine.proofs.exit(vaultId)])
+    await expect(proof).rejects.toMatchObject({ code: "vault_void" });
   const newest = await signedList(it, [idOf(1)]);
   expect(await engine.withdrawals.request(tenant.principal, newest)).toMatchObject([
     { error: null },
