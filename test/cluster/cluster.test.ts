@@ -7,18 +7,24 @@ import { MemoryLevel } from "memory-level";
 import { afterAll, describe, expect, test } from "vitest";
 import { beginJournal, ClusterNode, type ClusterOptions } from "../../core/cluster/node.ts";
 import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
-import type { Journal } from "../../core/index.ts";
+import type { Journal, L1Event } from "../../core/index.ts";
 import { LevelJournal, openEngine } from "../../core/index.ts";
+import { FillSender, type L1Trader, ordersOf } from "../../core/orders/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
-import { unpackVaultId } from "../../core/protocol/vault.ts";
+import { type OrderMessage, orderTypedData } from "../../core/protocol/typed-data.ts";
+import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
+import { lower } from "../../scripts/deploy/deployer.ts";
 import {
   all,
+  blobOf,
   knownAsset,
   mintOf,
   newTenant,
+  OWNERS,
   requestOf,
   SETTLEMENT,
 } from "../core/engine/fixture.ts";
+import { HOME, made, withdrawn } from "../core/engine/l1-fixture.ts";
 import { testDatabase } from "./database.ts";
 
 const database = await testDatabase();
@@ -355,6 +361,76 @@ describe("a cluster", () => {
       two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1))),
     ).rejects.toMatchObject({ code: "token_already_minted" });
     await two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)));
+    expect((await two.engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("a takeover keeps open orders and a fill in flight, and ends both once", async () => {
+    const shard = newShard();
+    await using one = await join(shard, "one");
+    await using two = await join(shard, "two");
+    const asset = await knownAsset(one.engine, "erc1155");
+    await one.engine.operator.recordRegistered(asset, { transferable: true });
+    const tenant = await newTenant(one.engine, [asset]);
+    const { applicationId, principal } = tenant;
+    const orders = ({ engine }: ClusterNode) => ordersOf(engine);
+    const terms = { listing: "application", fee: null, assets: [] } as const;
+    await orders(one).setTerms(applicationId, terms);
+    const { assetType } = await one.engine.assets.get(applicationId, asset);
+    const [seller, buyer] = [OWNERS[0], OWNERS[1]];
+    const item = (owner: typeof seller | typeof buyer, id: number, amount: bigint) => ({
+      owner: lower(owner.address),
+      assetType,
+      amount,
+      blob: blobOf(id),
+    });
+    const vaults = [item(seller, 1, 1n), item(buyer, 2, 250n), item(seller, 3, 1n)];
+    const hearFinal = (node: ClusterNode, events: readonly L1Event[], block: bigint) =>
+      node.engine.operator.recordEvents(HOME, events, block, { finalized: block });
+    await hearFinal(one, [made(1, vaults, 1n)], 1n);
+    const [sword = 0n, purse = 0n, shield = 0n] = [0, 1, 2].map((slot) =>
+      packVaultId({ mode: "made", batchNumber: 1, slot }),
+    );
+    const sign = (order: OrderMessage, signer: typeof seller | typeof buyer) =>
+      signer.signTypedData(orderTypedData(one.engine.settlement, order));
+    const listed = async (vaultId: bigint) => {
+      const want = { assetId: asset, tokenId: 2n, amount: 250n };
+      const { order } = await orders(one).prepare(principal, { vaultId, want });
+      return orders(one).create(principal, { ...order, signature: await sign(order, seller) });
+    };
+    const { orderId } = await listed(sword);
+    const open = await listed(shield);
+    const counter = await orders(one).prepareFill(principal, orderId, { vaultId: purse });
+    const signature = await sign(counter.order, buyer);
+    const request = { ...counter.order, signature };
+    const taken = await orders(one).fill(principal, orderId, request);
+    await caughtUp(two, one);
+    const shown = (node: ClusterNode) => all(orders(node).list(applicationId));
+    expect(await shown(two)).toEqual(await shown(one));
+    await expect(orders(two).cancel(principal, open.orderId)).rejects.toMatchObject({
+      code: "not_leader",
+    });
+
+    await one.close();
+    await expect.poll(() => two.role).toBe("leader");
+    expect(await orders(two).fill(principal, orderId, request)).toEqual(taken);
+    await expect(
+      orders(two).prepareFill(principal, open.orderId, { vaultId: purse }),
+    ).rejects.toMatchObject({ code: "fill_pending" });
+    const swapped = [{ ...item(buyer, 1, 1n) }, { ...item(seller, 2, 250n) }];
+    const events = [
+      withdrawn(sword, 1n, 1n, buyer.address, 2n, 0),
+      withdrawn(purse, 250n, 250n, seller.address, 2n, 1),
+      { ...made(2, swapped, 2n), logIndex: 2 },
+    ];
+    await hearFinal(two, events, 2n);
+    await two.engine.operator.recordFinalized(HOME, 2n);
+    const l1 = { blockNumber: async () => 2n } as L1Trader;
+    expect(await new FillSender({ engine: two.engine, l1 }).send()).toBe(0);
+    const status = async (id: string) => (await orders(two).get(applicationId, id)).status;
+    expect(await status(orderId)).toBe("settled");
+    expect(await status(taken.orderId)).toBe("settled");
+    expect(await status(open.orderId)).toBe("open");
+    expect((await orders(two).cancel(principal, open.orderId)).status).toBe("cancelled");
     expect((await two.engine.operator.verify()).problems).toEqual([]);
   });
 

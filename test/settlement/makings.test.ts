@@ -1,6 +1,7 @@
 import { custom, encodeFunctionData, erc20Abi, erc721Abi, type Hex, parseEventLogs } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rebuild } from "../../core/archive/index.ts";
+import { contextOf } from "../../core/engine.ts";
 import { exitWithKit, exportExitKit, parseExitKit, proveFromL1 } from "../../core/exit/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { readArtifact } from "../../core/l1/artifact.ts";
@@ -11,6 +12,7 @@ import { exitKitText } from "../../scripts/commands/exit.ts";
 import { chainOf, openArchive } from "../archive/fixture.ts";
 import { openTest } from "../core/engine/fixture.ts";
 import { NaiveJournal } from "../core/naive/naive-store.ts";
+import { FaultyNode, type NodeFaults } from "../faulty-node.ts";
 import { at, codeOf, copyOf, expectOneHistory } from "./fixture.ts";
 import {
   becomeFinal,
@@ -24,6 +26,47 @@ import {
 
 const STRANGER: Hex = `0x${"57".repeat(20)}`;
 
+type Tail<T extends readonly unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+
+/** A call of an account to a contract of the chain. */
+async function call(
+  { chain }: Pick<TransferWorld, "chain">,
+  abi: ReturnType<typeof readArtifact>["abi"],
+  { address, functionName, args }: { address: Hex; functionName: string; args: readonly unknown[] },
+  from: Hex,
+) {
+  const data = encodeFunctionData({ abi, functionName, args });
+  await chain.rpc("hardhat_impersonateAccount", [from]);
+  const hash = (await chain.rpc("eth_sendTransaction", [{ from, to: address, data }])) as Hex;
+  return chain.client.waitForTransactionReceipt({ hash });
+}
+
+/** An account, by default the first user's, enters a token for an owner. Returns the vault's id. */
+async function entered(
+  world: Pick<TransferWorld, "chain" | "users">,
+  index: 0 | 1 | 2,
+  args: readonly unknown[],
+  owner: Hex,
+  from: Hex = at(world.users, 0).owner.address,
+) {
+  const { chain } = world;
+  const token = at(chain.tokens, index);
+  const { address } = token;
+  const { abi } = readArtifact(
+    (["MintableERC20", "MintableERC721", "MintableERC1155"] as const)[index],
+  );
+  if (!token.minterLocked) {
+    const locking = { address, functionName: "lockMinter", args: [] };
+    await call(world, abi, locking, chain.by.account.address);
+    Object.assign(token, { minterLocked: true });
+  }
+  const entry = { address, functionName: "enter", args: [owner, ...args] };
+  const { logs } = await call(world, abi, entry, from);
+  const [made] = parseEventLogs({ abi: stateCommitmentAbi, eventName: "VaultMade", logs });
+  if (made === undefined) throw new Error("the entry made no vault");
+  return made.args.vaultId;
+}
+
 describe("tokens that come back from L1", () => {
   let world: TransferWorld;
   beforeAll(async () => {
@@ -31,36 +74,8 @@ describe("tokens that come back from L1", () => {
   });
   afterAll(() => world.close());
 
-  /** A call of an account, by default the first user's, to a contract of the chain. */
-  const call = async (
-    abi: ReturnType<typeof readArtifact>["abi"],
-    address: Hex,
-    functionName: string,
-    args: readonly unknown[],
-    from: Hex = at(world.users, 0).owner.address,
-  ) => {
-    const { client, rpc } = world.chain;
-    const data = encodeFunctionData({ abi, functionName, args });
-    await rpc("hardhat_impersonateAccount", [from]);
-    const hash = (await rpc("eth_sendTransaction", [{ from, to: address, data }])) as Hex;
-    return client.waitForTransactionReceipt({ hash });
-  };
-
   /** Enters a token for an owner. Returns the vault's id. */
-  const enter = async (index: 0 | 1 | 2, args: readonly unknown[], owner: Hex, from?: Hex) => {
-    const token = at(world.chain.tokens, index);
-    const { abi } = readArtifact(
-      (["MintableERC20", "MintableERC721", "MintableERC1155"] as const)[index],
-    );
-    if (!token.minterLocked) {
-      await call(abi, token.address, "lockMinter", [], world.chain.by.account.address);
-      Object.assign(token, { minterLocked: true });
-    }
-    const { logs } = await call(abi, token.address, "enter", [owner, ...args], from);
-    const [made] = parseEventLogs({ abi: stateCommitmentAbi, eventName: "VaultMade", logs });
-    if (made === undefined) throw new Error("the entry made no vault");
-    return made.args.vaultId;
-  };
+  const enter = (...entry: Tail<Parameters<typeof entered>>) => entered(world, ...entry);
 
   /** The world in which the second user signs. */
   const asFriend = () => ({ ...world, users: [at(world.users, 1)] });
@@ -165,13 +180,15 @@ describe("tokens that come back from L1", () => {
     if (made === undefined) throw new Error("no making");
     const { batchRoot, vaultCount, sequence } = made.args;
     const asset = (await engine.assets.list(principal.applicationId)).data[0];
-    await call(stateCommitmentAbi, chain.settlement.address, "withdraw", [
+    const args = [
       { ...receipt, assetType: BigInt(asset?.assetType ?? "0x0"), amount: 5n, blob: "0x" },
       { batchRoot, vaultCount, committedAt: 0n, sequence },
       { siblings: [], assetIndex: 0, assetSiblings: [] },
       2n,
       owner,
-    ]);
+    ];
+    const { address } = chain.settlement;
+    await call(world, stateCommitmentAbi, { address, functionName: "withdraw", args }, owner);
     await settler.round();
     await becomeFinal(world);
     expect(await engine.vaults.get(principal.applicationId, quick)).toMatchObject({
@@ -203,6 +220,40 @@ describe("tokens that come back from L1", () => {
     const { userId } = await engine.users.create(applicationId, { ownerAddress: STRANGER });
     await expect.poll(told).toMatchObject([{ data: { vaultId: dust, userId, amount: 1n } }]);
     expect(await engine.vaults.get(applicationId, dust)).toMatchObject({ userId, amount: 1n });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("as dust of strangers, beside their calls of settle, stop no commit and fill nothing", async () => {
+    const { engine, settler, principal, chain } = world;
+    const { applicationId } = principal;
+    const seen = async () => ({
+      users: (await engine.users.list(applicationId, { limit: 100 })).data.length,
+      deposits: (await Array.fromAsync(engine.deposits.list(applicationId))).length,
+      told: (await Array.fromAsync(engine.events.stream(applicationId))).filter(
+        ({ type }) => type === "deposit.credited",
+      ).length,
+      fills: contextOf(engine).ledger.trades.durable.size,
+    });
+    const before = await seen();
+    const makings = () => contextOf(engine).ledger.batches.makings.count("durable");
+    const known = makings();
+    const { abi, address } = { abi: stateCommitmentAbi, address: chain.settlement.address };
+    const junk = [[], `0x${"5e".repeat(700)}`, 1_000_000n] as const;
+    const data = encodeFunctionData({ abi, functionName: "settle", args: junk as never });
+    for (let i = 0; i < 20; i++) {
+      await enter(0, [1_000n], `0x${(0xd057_0000 + i).toString(16).padStart(40, "0")}`);
+      const transaction = { from: at(world.users, 1).owner.address, to: address, data };
+      await chain.rpc("eth_sendTransaction", [{ ...transaction, gas: "0x2dc6c0" }]).catch(() => {});
+      if (i % 5 !== 0) continue;
+      const vaultId = await world.mint("erc1155", "validium", "7");
+      await engine.operator.seal("validium");
+      await settler.round();
+      const vault = await engine.vaults.get(applicationId, vaultId);
+      expect(vault.status).toMatch(/settled|finalized/);
+    }
+    await becomeFinal(world);
+    expect(makings()).toBe(known + 20);
+    expect(await seen()).toEqual(before);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -295,3 +346,44 @@ describe("tokens that come back from L1", () => {
     await third.close();
   });
 });
+
+/** Faults of a node behind which entries come late, and not at all until it has them. */
+const FAULTS: readonly (readonly [string, NodeFaults])[] = [
+  ["leaves out all logs", { emptyLogs: true }],
+  ["answers 504 for logs of many blocks", { logs: { blocks: 5, wider: "gateway" } }],
+  ["cuts answers of logs of many blocks", { logs: { blocks: 5, wider: "half" } }],
+  ["is some blocks behind", { lag: 3 }],
+  ["keeps the state of few blocks", { pruned: 8 }],
+  ["has no receipts", { nullReceipts: true }],
+  ["answers nothing", { down: true }],
+];
+
+test("tokens that come back behind a faulty node are credited once, whatever it left out", async () => {
+  const nodes: FaultyNode[] = [];
+  const request = (chain: ConstructorParameters<typeof FaultyNode>[0]) => {
+    const node = new FaultyNode(chain);
+    nodes.push(node);
+    return node.request;
+  };
+  const world = await createTransferWorld({ request });
+  const { engine, principal, settler, vaults, users } = world;
+  const owner = at(users, 0).owner.address;
+  await world.withdrawAlone(vaults.units, 60n);
+  await settler.round();
+  const expected: bigint[] = [];
+  for (const [what, faults] of FAULTS) {
+    for (const node of nodes) node.faults = faults;
+    expected.push(await entered(world, 0, [1_000n], owner));
+    await world.chain.mine(12);
+    for (let i = 0; i < 3; i++) await settler.round().catch(() => {});
+    for (const node of nodes) node.heal();
+    await becomeFinal(world);
+    const deposits = await Array.fromAsync(engine.deposits.list(principal.applicationId));
+    expect(deposits.map(({ vaultId }) => vaultId).reverse(), what).toEqual(expected);
+  }
+  const told = await Array.fromAsync(engine.events.stream(principal.applicationId));
+  const credited = told.filter(({ type }) => type === "deposit.credited");
+  expect(credited).toHaveLength(FAULTS.length);
+  expect((await engine.operator.verify()).problems).toEqual([]);
+  await world.close();
+}, 120_000);

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Engine, Vault } from "../../../core/index.ts";
+import { ordersOf } from "../../../core/orders/index.ts";
+import { packVaultId } from "../../../core/protocol/index.ts";
 import { KzgThread } from "../../../core/protocol/kzg/kzg-thread.ts";
 import { all, knownAsset, newTenant, openTest, type TestTenant } from "./fixture.ts";
 
@@ -24,12 +26,23 @@ interface Acknowledged {
   readonly vaultIds: readonly bigint[];
 }
 
+const STEPS = ["entered", "listed", "filled", "settled"] as const;
+
+/** A step that the child has told of: of a making, or of an order. */
+interface Traded {
+  readonly step: (typeof STEPS)[number];
+  readonly id: string;
+}
+
 /** The result of the rounds of killing. */
 export interface KillReport {
   readonly rounds: number;
   readonly acknowledged: number;
   /** Lists of transfers that were taken. */
   readonly given: number;
+  /** Orders that were listed, and fills that the engine has settled. */
+  readonly listed: number;
+  readonly settled: number;
   /** Requests that were on disk although nobody had been told. */
   readonly unacknowledged: number;
   readonly batches: number;
@@ -52,9 +65,13 @@ export async function killRounds(rounds: number, maxMs: number): Promise<KillRep
     const erc1155 = await knownAsset(setup, "erc1155");
     await setup.operator.recordRegistered(erc1155, { transferable: true });
     const tenant = await newTenant(setup, [erc721, erc20, erc1155]);
+    const terms = { listing: "application", fee: null, assets: [] } as const;
+    await ordersOf(setup).setTerms(tenant.applicationId, terms);
     await setup.close();
     const acknowledged: Acknowledged[] = [];
     const given: string[] = [];
+    const traded: Traded[] = [];
+    let settled = 0;
     let found = { requests: 0, batches: 0, inBlobs: 0 };
     for (let round = 0; round < rounds; round++) {
       const userId = tenant.users[round % tenant.users.length]?.userId ?? "";
@@ -65,6 +82,7 @@ export async function killRounds(rounds: number, maxMs: number): Promise<KillRep
       );
       acknowledged.push(...said.acknowledged);
       given.push(...said.given);
+      traded.push(...said.traded);
       const engine = await openTest(path, { limits: LIMITS, kzg });
       found = await requireWhole(engine, tenant, erc721, acknowledged);
       for (const transferId of given) {
@@ -72,6 +90,7 @@ export async function killRounds(rounds: number, maxMs: number): Promise<KillRep
         if (status === "failed")
           throw new Error(`the transfers ${transferId}, which were taken, have failed`);
       }
+      settled = await requireTrades(engine, tenant, traded);
       await engine.close();
     }
     const unacknowledged = found.requests - acknowledged.length;
@@ -79,6 +98,8 @@ export async function killRounds(rounds: number, maxMs: number): Promise<KillRep
       rounds,
       acknowledged: acknowledged.length,
       given: given.length,
+      listed: traded.filter(({ step }) => step === "listed").length,
+      settled,
       unacknowledged,
       ...found,
     };
@@ -121,6 +142,10 @@ async function killedRun(args: readonly string[], delay: number) {
   return {
     acknowledged,
     given: lines.flatMap((line) => (line.startsWith("gave ") ? line.slice(5) : [])),
+    traded: lines.flatMap((line): Traded[] => {
+      const [step, id = ""] = line.split(" ");
+      return STEPS.includes(step as Traded["step"]) ? [{ step: step as Traded["step"], id }] : [];
+    }),
   };
 }
 
@@ -141,6 +166,7 @@ async function requireWhole(
   const tokensOf = new Map<string, number>();
   const items = new Set<string>();
   for await (const vault of allVaults(engine, tenant)) {
+    if (vault.dataAvailabilityMode === "made") continue;
     if (vault.tokenId !== null && vault.assetId !== erc721) items.add(vault.mintingBlob);
     if (vault.assetId !== erc721) continue;
     const text = Buffer.from(vault.mintingBlob.slice(2), "hex").toString().replace(LONG, "");
@@ -166,6 +192,53 @@ async function requireWhole(
     ({ kind, status }) => kind === "blobs" && status !== "open",
   );
   return { requests: tokensOf.size, batches, inBlobs: inBlobs.length };
+}
+
+/**
+ * Every entry that was told is a deposit, once; every order and fill is at least as far as was
+ * told, with both of its sides. Returns the number of settled fills.
+ */
+async function requireTrades(
+  engine: Engine,
+  { applicationId }: TestTenant,
+  told: readonly Traded[],
+) {
+  const orders = ordersOf(engine);
+  const found = await all(orders.list(applicationId));
+  const byId = new Map(found.map((order) => [order.orderId, order]));
+  if (new Set(found.map(({ digest }) => digest)).size !== found.length)
+    throw new Error("an order is there twice");
+  for (const { orderId, counterOrderId, status } of found) {
+    if (status !== "filled" && status !== "settled") continue;
+    const other = byId.get(counterOrderId ?? "");
+    if (other?.counterOrderId !== orderId || other.status !== status)
+      throw new Error(`the fill of order ${orderId} is there by half`);
+  }
+  const reached = { listed: /./, filled: /^(?:filled|settled)$/, settled: /^settled$/ };
+  const deposits = await all(engine.deposits.list(applicationId));
+  const credited = new Set(deposits.map(({ vaultId }) => vaultId));
+  if (credited.size !== deposits.length) throw new Error("a deposit is there twice");
+  for (const { step, id } of told) {
+    if (step !== "entered") {
+      if (!reached[step].test(byId.get(id)?.status ?? ""))
+        throw new Error(`order ${id} was ${step}, and is ${byId.get(id)?.status}`);
+      continue;
+    }
+    for (const slot of [0, 1])
+      if (!credited.has(packVaultId({ mode: "made", batchNumber: Number(id), slot })))
+        throw new Error(`entry ${id} is lost`);
+  }
+  // Of the vaults of a making, L1 has taken both by one trade, or none.
+  const taken = new Map<bigint, bigint[]>();
+  for (const { vaultId } of deposits) {
+    const { withdrawnBalance } = await engine.vaults.get(applicationId, vaultId);
+    const making = vaultId >> 20n;
+    taken.set(making, [...(taken.get(making) ?? []), withdrawnBalance]);
+  }
+  for (const [making, sides] of taken)
+    if (sides.length !== 2 || (sides[0] === 0n) !== (sides[1] === 0n))
+      throw new Error(`making ${making} was traded by half: ${sides.join(", ")}`);
+  return found.filter(({ status }) => status === "settled").length / 2;
 }
 
 /** The application was told of every request that is on disk, once, and its events have no gap. */
