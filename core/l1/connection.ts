@@ -116,12 +116,15 @@ export function revertReason(error: unknown): string | null {
 /** The data of a call's revert; null for none, and when the chain did not answer. */
 export function revertData(error: unknown): Hex | null {
   if (!(error instanceof BaseError)) return null;
-  const found = error.walk((inner) => /^0x[\da-f]{8}/i.test(`${(inner as RpcError).data}`));
-  return (found as RpcError | null)?.data ?? null;
-}
-
-interface RpcError extends Error {
-  readonly data?: Hex;
+  let found: Hex | null = null;
+  error.walk((inner) => {
+    const { data } = inner as { readonly data?: unknown };
+    // Some nodes wrap it.
+    const bytes = (data as { readonly data?: unknown } | null | undefined)?.data ?? data;
+    if (typeof bytes === "string" && /^0x[\da-f]{8}/i.test(bytes)) found = bytes as Hex;
+    return false;
+  });
+  return found;
 }
 
 /**
