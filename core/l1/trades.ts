@@ -89,7 +89,7 @@ export function tradeCalldata(trade: Trade, maturity: bigint): Hex {
   return concatHex([SETTLE_TRADE, slice(settleCalldata([trade]), 4), task]);
 }
 
-/** What to do about the reasons by which L1 refuses a trade. */
+/** The advice about each reason by which L1 refuses a trade. */
 const ADVICE: Readonly<Record<string, string>> = {
   NotMature: "it waits until then",
   SignatureInvalid: "the owner signs anew, if its wallet no longer agrees",

@@ -66,7 +66,7 @@ export function putOrder(
   return record;
 }
 
-/** What a change of an order is called; null for one that nobody is told of. */
+/** The event that tells of a change of an order; null for a change that nobody is told of. */
 function eventOf(
   { status, l1TxHash, failure }: OrderRecord,
   before: OrderRecord | null,

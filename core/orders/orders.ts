@@ -159,7 +159,7 @@ async function sweep(
   return { open, ended: over.length, next: seen.length < SWEPT ? null : next };
 }
 
-/** What one sweep has found. */
+/** The orders that one sweep has looked at. */
 interface Swept {
   /** Orders that are still open. */
   readonly open: number;

@@ -240,7 +240,7 @@ describe("tokens that come back from L1", () => {
     const { abi, address } = { abi: stateCommitmentAbi, address: chain.settlement.address };
     const junk = [[], `0x${"5e".repeat(700)}`, 1_000_000n] as const;
     const data = encodeFunctionData({ abi, functionName: "settle", args: junk as never });
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 16; i++) {
       await enter(0, [1_000n], `0x${(0xd057_0000 + i).toString(16).padStart(40, "0")}`);
       const transaction = { from: at(world.users, 1).owner.address, to: address, data };
       await chain.rpc("eth_sendTransaction", [{ ...transaction, gas: "0x2dc6c0" }]).catch(() => {});
@@ -252,7 +252,7 @@ describe("tokens that come back from L1", () => {
       expect(vault.status).toMatch(/settled|finalized/);
     }
     await becomeFinal(world);
-    expect(makings()).toBe(known + 20);
+    expect(makings()).toBe(known + 16);
     expect(await seen()).toEqual(before);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });

@@ -119,7 +119,7 @@ export const reference = textUpTo(MAX_REFERENCE);
 export const batchId = z
   .string()
   .regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
-/** The same, or `made-5`: what holds a vault. */
+/** A batch, or a making of L1, such as `made-5`. */
 export const vaultsBatchId = z
   .string()
   .regex(/^(?:validium|zk-rollup|made)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");

@@ -228,7 +228,7 @@ async function requireTrades(
       if (!credited.has(packVaultId({ mode: "made", batchNumber: Number(id), slot })))
         throw new Error(`entry ${id} is lost`);
   }
-  // Of the vaults of a making, L1 has taken both by one trade, or none.
+  // L1 takes both vaults of a making by one trade, or none.
   const taken = new Map<bigint, bigint[]>();
   for (const { vaultId } of deposits) {
     const { withdrawnBalance } = await engine.vaults.get(applicationId, vaultId);
