@@ -256,6 +256,7 @@ describe("the OpenAPI document", () => {
       "POST /api/v1/orders/prepare": "asset_not_found",
       "POST /api/v1/orders/{orderId}/fills": "order_not_found",
       "POST /api/v1/orders/{orderId}/fills/prepare": "order_not_found",
+      "POST /api/v1/settlements": "vault_not_found",
       "POST /owner/v1/orders/{orderId}/fills": "credentials_missing",
       "POST /owner/v1/orders/{orderId}/fills/prepare": "credentials_missing",
       "POST /owner/v1/orders": "credentials_missing",
