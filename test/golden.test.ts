@@ -130,7 +130,7 @@ describe("the golden stores", () => {
     const told = new Set(deliveries.map(({ body }) => JSON.parse(body).type));
     // The first needs a transfer to the contract that L1 takes. The others have the fields of those
     // that are there.
-    const untold = ["transfer.redeemed", "batch.reverted"];
+    const untold = ["transfer.redeemed", "order.expired", "batch.reverted"];
     for (const end of ["settled", "finalized", "reverted"]) untold.push(`withdrawal.${end}`);
     expect([...EVENT_TYPES].filter((type) => !told.has(type))).toEqual(untold);
   });
