@@ -29,6 +29,11 @@ const FAULT = "L1 would refuse its mints: ";
 const CHECK_AGAIN_MS = 600_000;
 const FAULTY_AGAIN_MS = 60_000;
 /**
+ * Longest time in ms that a batch waits for an asset that the node cannot try. A token that stops
+ * every answer must not hold up the mints of all others for ever.
+ */
+const LONGEST_UNTRIED_MS = 300_000;
+/**
  * Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner.
  */
 const MOST_TRIALS = 256;
@@ -98,6 +103,8 @@ export class Preflight {
   readonly #unpayable = new Map<string, Unpayable>();
   /** When each asset is examined next. */
   readonly #due = new Map<Uuid, number>();
+  /** Since when the node fails to try each asset of a batch. */
+  readonly #untriedSince = new Map<Uuid, number>();
   /** A refused mint of each asset. It decides whether the asset can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();
   /** Assets for which L1 has said whether they are transferable. */
@@ -225,19 +232,24 @@ export class Preflight {
 
   /**
    * Examines a batch, once for each root. Returns the slots to make void, which it has looked at
-   * twice, because a void slot stays void. Rejects while the node cannot be asked.
+   * twice, because a void slot stays void. Rejects while the node cannot be asked; five minutes
+   * long, while it cannot be asked about one asset. Then that asset's mints pass, and a later call
+   * examines them again.
    */
   async checkBatch(batch: SealedBatch, signal?: AbortSignal): Promise<readonly VoidSlots[]> {
     const { mode, batchNumber, batchRoot, data } = batch;
     const name = batchIdOf(mode, batchNumber);
     const known = this.#examined.get(name);
     if (known?.batchRoot === batchRoot) return known.voids;
-    let voids = await this.#unpayableIn(data);
+    let { voids, isWhole } = await this.#unpayableIn(data);
     if (voids.length > 0) {
       await pause(this.#secondLookMs, signal);
-      const again = new Set((await this.#unpayableIn(data)).map(({ firstSlot }) => firstSlot));
-      voids = voids.filter(({ firstSlot }) => again.has(firstSlot));
+      const again = await this.#unpayableIn(data);
+      const stay = new Set(again.voids.map(({ firstSlot }) => firstSlot));
+      voids = voids.filter(({ firstSlot }) => stay.has(firstSlot));
+      isWhole &&= again.isWhole;
     }
+    if (!isWhole) return voids;
     if (this.#examined.size >= EXAMINED) await this.#forgetCommitted();
     this.#examined.set(name, { mode, batchNumber, batchRoot, voids });
     return voids;
@@ -249,8 +261,10 @@ export class Preflight {
       if (batchNumber < countOf(mode, onL1)) this.#examined.delete(name);
   }
 
-  async #unpayableIn(data: Uint8Array): Promise<VoidSlots[]> {
+  /** The slots to make void, and whether every asset could be tried. */
+  async #unpayableIn(data: Uint8Array) {
     const voids: VoidSlots[] = [];
+    let isWhole = true;
     let final: bigint | undefined;
     for await (const [asset, entries] of this.#mintsIn(data)) {
       final ??= await settledBlock(this.#chain);
@@ -258,14 +272,18 @@ export class Preflight {
       const examine = () => this.#unpayableOf(asset, entries, at);
       try {
         voids.push(...(await examine().catch(examine)));
+        this.#untriedSince.delete(asset.assetId);
       } catch (error) {
-        // A node that answers this lacks nothing: then the token cannot be asked, and it must not
-        // hold up all other mints.
+        // A node that answers this has the state.
         await this.#chain.registrations([asset], at);
         await this.#judge(asset, `it could not be tried: ${messageOf(error)}`);
+        const since = this.#untriedSince.get(asset.assetId) ?? this.#clock();
+        this.#untriedSince.set(asset.assetId, since);
+        if (this.#clock() < since + LONGEST_UNTRIED_MS) throw error;
+        isWhole = false;
       }
     }
-    return voids;
+    return { voids, isWhole };
   }
 
   async #unpayableOf(

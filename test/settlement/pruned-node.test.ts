@@ -1,6 +1,7 @@
 import { encodeFunctionData, parseAbi, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import { follow, rebuild } from "../../core/archive/index.ts";
+import { MintmarkError } from "../../core/index.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { openArchive, sourceOf } from "../archive/fixture.ts";
 import { FaultyNode } from "../faulty-node.ts";
@@ -116,5 +117,48 @@ describe("a node that keeps 128 states, with final blocks 600 behind,", () => {
     await next.round();
     expect(await world.transactionStatus(taken)).toBe("failed");
     expect(await world.transactionStatus(free)).toBe("settled");
+  });
+});
+
+describe("a node that answers small questions and fails at the owners of a token's ids", () => {
+  /** A mint whose id is on L1 already, and a settler before that node. */
+  async function beforeTaken() {
+    world = await createWorld();
+    const { chain, engine, l1, committee } = world;
+    await mintOnL1("900002");
+    await chain.mine(200);
+    const taken = await world.mint("erc721", "zk-rollup", "900002");
+    const node = { now: 0, fails: true };
+    const { tokenOwners } = l1;
+    Object.assign(l1, {
+      tokenOwners: async (...question: Parameters<typeof tokenOwners>) => {
+        if (node.fails) throw new MintmarkError("l1_failed", "asking for owners: HTTP 504");
+        return tokenOwners.apply(l1, question);
+      },
+    });
+    const settler = chain.newSettler({ engine, l1, committee, clock: () => node.now });
+    return { node, settler, taken };
+  }
+
+  test("holds the batch back until they are known", async () => {
+    const { node, settler, taken } = await beforeTaken();
+    const free = await world.mint("erc721", "zk-rollup", "900003");
+    for (node.now = 0; node.now < 300_000; node.now += 100_000)
+      await expect(settler.round()).rejects.toThrow("HTTP 504");
+    expect(await world.transactionStatus(taken)).toBe("batched");
+    node.fails = false;
+    await settler.round();
+    expect(await world.transactionStatus(taken)).toBe("failed");
+    expect(await world.transactionStatus(free)).toBe("settled");
+  });
+
+  test("holds the batch back for five minutes, because a token can be made to have no answer", async () => {
+    const { node, settler, taken } = await beforeTaken();
+    const other = await world.mint("erc20", "zk-rollup", "", 50);
+    await expect(settler.round()).rejects.toThrow("HTTP 504");
+    node.now = 300_000;
+    await settler.round();
+    expect(await world.transactionStatus(other)).toBe("settled");
+    expect(await world.transactionStatus(taken)).toBe("settled");
   });
 });
