@@ -36,13 +36,13 @@ export abstract class ArchiveReads {
   readonly assets: KnownAssets;
   protected readonly l1: AssetReader;
   protected readonly ownKzg: KzgThread | null;
-  protected readonly trees: Readonly<Record<Mode, StateTree>> = {
+  protected readonly trees: Record<Mode, StateTree> = {
     validium: new StateTree(),
     "zk-rollup": new StateTree(),
   };
   protected readonly vaultCounts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
   /** The batch derived last: consecutive proofs often use one batch. */
-  #derived: { readonly key: string; readonly batch: DerivedBatch } | null = null;
+  protected derivedLast: { readonly key: string; readonly batch: DerivedBatch } | null = null;
 
   protected constructor({ store, l1, kzg }: ArchiveOptions) {
     this.ownKzg = kzg === undefined ? new KzgThread() : null;
@@ -207,7 +207,7 @@ export abstract class ArchiveReads {
   async derived(commit: Commit): Promise<DerivedBatch> {
     const { mode, batchNumber } = commit;
     const key = `${mode}/${batchNumber}`;
-    if (this.#derived?.key === key) return this.#derived.batch;
+    if (this.derivedLast?.key === key) return this.derivedLast.batch;
     const data = await this.dataOf(commit.dataHash);
     const batch = data === null ? null : deriveCommitted(commit, data);
     // Another batch can have the same data while this batch's root does not match it.
@@ -218,7 +218,7 @@ export abstract class ArchiveReads {
         `The data of ${name} is missing; rebuild with a member that has it.`,
       );
     }
-    this.#derived = { key, batch };
+    this.derivedLast = { key, batch };
     return batch;
   }
 }

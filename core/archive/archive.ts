@@ -7,6 +7,7 @@ import { invariant } from "../protocol/bounds.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { makingRoot } from "../protocol/making.ts";
+import { StateTree } from "../protocol/state-tree.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { ArchiveOptions } from "./archive-reads.ts";
 import {
@@ -321,6 +322,46 @@ export class Archive extends ArchiveTransfers {
     this.#position = null;
   }
 
+  /** Since when L1 contradicts what it told; null while it does not. */
+  #doubtedAt: number | null = null;
+
+  /** L1 says what the archive has. */
+  trust(): void {
+    this.#doubtedAt = null;
+  }
+
+  /**
+   * L1 contradicts what it told. A node can speak for another chain for a while, now or before: if
+   * it still contradicts at a second look, the archive forgets what L1 told, and reads it again from
+   * the first block on.
+   */
+  async doubt(secondLookMs: number): Promise<void> {
+    this.#doubtedAt ??= performance.now();
+    if (performance.now() - this.#doubtedAt < secondLookMs) return;
+    await this.inTurn(() => this.#forget());
+    this.#doubtedAt = null;
+  }
+
+  async #forget(): Promise<void> {
+    await this.store.put<string, string>(keys.FORGETTING, "", keys.TEXT);
+    for (const kind of keys.TOLD_BY_L1)
+      await this.store.clear<string>(keys.within(`${kind}/`));
+    await this.write(
+      new Map([
+        [keys.POSITION, null],
+        [keys.FORGETTING, null],
+      ]),
+    );
+    for (const mode of MODES) {
+      this.trees[mode] = new StateTree();
+      this.vaultCounts[mode] = 0;
+    }
+    this.derivedLast = null;
+    this.#position = null;
+    this.#lastCommitBlock = null;
+    this.readOnce = null;
+  }
+
   #append({ mode, batchNumber, vaultCount, dataHash, batchRoot, blockNumber }: Commit): void {
     this.trees[mode].append(
       hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })),
@@ -355,6 +396,7 @@ export class Archive extends ArchiveTransfers {
     } else if (found !== meta) {
       throw new MintmarkError("store_mismatch", `The store is ${found}, not ${meta}.`);
     }
+    if ((await this.text(keys.FORGETTING)) !== undefined) await this.#forget();
     this.#position = keys.fromText<Position>(await this.text(keys.POSITION));
     for (const mode of MODES) {
       for await (const [key, text] of this.store.iterator<string, string>(

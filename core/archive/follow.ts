@@ -7,6 +7,7 @@ import {
   least,
   overlapping,
   requireBlock,
+  SECOND_LOOK_MS,
 } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { MODES, type Mode } from "../model.ts";
@@ -52,6 +53,8 @@ export interface FollowOptions extends DataSources {
   readonly onProgress?: (progress: Progress) => void;
   /** Called when a source fails or gives other data. The next source follows. */
   readonly onFault?: (source: { readonly name: string }, batchId: string, error: unknown) => void;
+  /** Least milliseconds between two looks at what contradicts the archive; default 15,000. */
+  readonly secondLookMs?: number;
   /**
    * Called once for each committed record that moves nothing: a committee that checks records signs
    * none.
@@ -64,7 +67,9 @@ export interface FollowOptions extends DataSources {
  * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates.
  * Rollup data comes from the commits' transactions or from sources of their blobs, validium data
  * from the sources. The next run retries missing data, and reads the blocks of this one again,
- * because a node can leave events out without an error.
+ * because a node can leave events out without an error. If L1 contradicts the archive, and does so
+ * still at a later run on it, the archive forgets what L1 told, and the next run reads all of it
+ * again.
  *
  * @throws MintmarkError `l1_failed` when the chain is unreachable, or its logs left out a commit:
  *   the next run reads them again; `store_mismatch` for another chain than before
@@ -76,7 +81,7 @@ export interface FollowOptions extends DataSources {
 export async function follow(options: FollowOptions): Promise<void> {
   const { archive, l1, fromBlock, onProgress, onInvalidTransfer = () => {}, signal } = options;
   const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
-  await requireSameChain(archive, l1);
+  await requireSameChain(options);
   const next = archive.position === null ? fromBlock : nextBlock(archive.position);
   const once = archive.readOnce;
   if (next <= toBlock) archive.readOnce = next;
@@ -85,7 +90,7 @@ export async function follow(options: FollowOptions): Promise<void> {
     signal?.throwIfAborted();
     const { events, block } = await eventsUpTo(l1, from, to);
     // The node may have begun to speak for another chain.
-    await requireSameChain(archive, l1);
+    await requireSameChain(options);
     for (const event of events) {
       signal?.throwIfAborted();
       if (archive.hasApplied(event)) continue;
@@ -96,16 +101,21 @@ export async function follow(options: FollowOptions): Promise<void> {
     await archive.advance(block);
     onProgress?.(progressOf(archive, to, toBlock));
   }
-  await requireWhole(archive, l1);
+  await requireWhole(options);
   await supplyMissing(options);
   (await archive.judgeTransfers()).forEach(onInvalidTransfer);
 }
+
+/** What a contradiction of L1 means, and what ends it. */
+const CONTRADICTED =
+  "The node speaks for another chain now, or did before. While this stays, what runs reads all of L1 again by itself; a single command needs an empty folder.";
 
 /**
  * Requires that the archive has every commit that the contract counts, but those of newer blocks,
  * and that they are the contract's own. Otherwise missing ones are read again from the last one on.
  */
-async function requireWhole(archive: Archive, l1: FollowedChain): Promise<void> {
+async function requireWhole(options: FollowOptions): Promise<void> {
+  const { archive, l1, secondLookMs = SECOND_LOOK_MS } = options;
   const there = await l1.state();
   const lacks = (here: EngineState) =>
     MODES.some((mode) => countOf(mode, there) > countOf(mode, here));
@@ -122,10 +132,11 @@ async function requireWhole(archive: Archive, l1: FollowedChain): Promise<void> 
   }
   // A node that lags, or commits between the two answers: the next round compares.
   if (MODES.some((mode) => countOf(mode, there) !== countOf(mode, here))) return;
-  if (there.commitment === here.commitment) return;
+  if (there.commitment === here.commitment) return archive.trust();
+  await archive.doubt(secondLookMs);
   throw new MintmarkError(
     "l1_failed",
-    `the archive's commits give ${here.commitment}, but the contract says ${there.commitment}: the node answers now, or answered once, for another chain. If this stays, rebuild into an empty store`,
+    `The archive's commits give ${here.commitment}, but the contract says ${there.commitment}. ${CONTRADICTED}`,
   );
 }
 
@@ -169,13 +180,16 @@ async function supplyMissing(options: FollowOptions): Promise<void> {
 }
 
 /** The followed block must still exist: an archive takes only final blocks. */
-async function requireSameChain({ position }: Archive, l1: FollowedChain): Promise<void> {
+async function requireSameChain(options: FollowOptions): Promise<void> {
+  const { archive, l1, secondLookMs = SECOND_LOOK_MS } = options;
+  const { position } = archive;
   if (position === null || position.hash === null) return;
   const { hash } = await requireBlock(l1, position.block);
   if (hash === position.hash) return;
+  await archive.doubt(secondLookMs);
   throw new MintmarkError(
     "store_mismatch",
-    `Block ${position.block} of this chain differs from the store's. Rebuild into an empty store.`,
+    `Block ${position.block} of this chain differs from the store's. ${CONTRADICTED}`,
   );
 }
 

@@ -32,11 +32,36 @@ import type { VaultPlace } from "../protocol/vault.ts";
  * output/<vault id>                      JSON: a vault that a valid record made
  * invalid/<vault id>                     JSON: a record that moves nothing, by its first output
  * making/<number>                        JSON: vaults that L1 made by itself
+ * forgetting                             empty: a forgetting that was interrupted
  * unjudged/zk-rollup/<number>            a batch with a record that waits for the data of the vault that it spends
  * ```
  */
 export const META = "meta";
 export const POSITION = "position";
+/** Present while what L1 told is being forgotten. */
+export const FORGETTING = "forgetting";
+/** What L1 told. Data is named by its hash, and what a member or an issuer signed stays signed. */
+export const TOLD_BY_L1 = [
+  "approved",
+  "bound",
+  "commit",
+  "duplicate",
+  "indexed",
+  "invalid",
+  "making",
+  "minted",
+  "missing",
+  "output",
+  "owner",
+  "session",
+  "spent",
+  "token",
+  "transferable",
+  "unjudged",
+  "unpayable",
+  "voided",
+  "withdrawn",
+] as const;
 
 export const TEXT = { keyEncoding: "utf8", valueEncoding: "utf8" } as const;
 export const BYTES = { keyEncoding: "utf8", valueEncoding: "view" } as const;

@@ -1,6 +1,7 @@
 import { MemoryLevel } from "memory-level";
 import { afterEach, expect, test } from "vitest";
 import { follow } from "../../core/archive/index.ts";
+import { FORGETTING, TEXT } from "../../core/archive/keys.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import type { L1Reader } from "../../core/index.ts";
 import { SourceHistory } from "../../core/mirror/history.ts";
@@ -115,6 +116,12 @@ test("withdrawals that a node left out while an archive caught up are read the s
   await world.chain.mine(1);
   await follow({ archive, l1, fromBlock });
   expect(await archive.withdrawn(vaultId)).toBe(7n);
+
+  // What was interrupted while it forgot is done at the next start.
+  await archive.store.put<string, string>(FORGETTING, "", TEXT);
+  const reopened = await openArchive({ l1 }, archive.store);
+  expect([reopened.state().countValidium, reopened.position]).toEqual([0, null]);
+  expect(await reopened.withdrawn(vaultId)).toBe(0n);
 });
 
 test("a member whose node answers [] signs by what the contract says, and loses nothing", async () => {
@@ -149,10 +156,12 @@ test("a member whose node answers [] signs by what the contract says, and loses 
   await member.close();
 });
 
-test("a commit that a node told falsely is noticed once another node answers", async () => {
+test("a commit that a node told falsely is noticed, and all is read again by itself", async () => {
   world = await createWorld();
-  await world.mint("erc20", "validium", "", 50);
+  const vaultId = await world.mint("erc20", "validium", "", 50);
   await world.settler.round();
+  await world.withdrawAlone(vaultId, 7n);
+  await world.chain.mine(1);
   const l1 = lagging(world.l1);
   const { events } = l1;
   const falsely: L1Reader["events"] = async (...range) =>
@@ -162,9 +171,18 @@ test("a commit that a node told falsely is noticed once another node answers", a
   const { deployedAtBlock: fromBlock } = world.chain.settlement;
   const archive = await openArchive({ l1 });
   l1.events = falsely;
-  const read = () => follow({ archive, l1, fromBlock, sources: [] });
-  const differs = { code: "l1_failed", message: expect.stringMatching(/another chain.*rebuild/) };
+  const read = (secondLookMs?: number) =>
+    follow({ archive, l1, fromBlock, sources: [], secondLookMs });
+  const differs = { code: "l1_failed", message: expect.stringContaining("contract says") };
   await expect(read()).rejects.toMatchObject(differs);
   l1.events = events;
   await expect(read()).rejects.toMatchObject(differs);
+  expect(archive.state().countValidium).toBe(1);
+
+  // It is so still at the second look.
+  await expect(read(0)).rejects.toMatchObject(differs);
+  expect(archive.state().countValidium).toBe(0);
+  await read();
+  expect(await l1.state()).toMatchObject(archive.state());
+  expect(await archive.withdrawn(vaultId)).toBe(7n);
 });
