@@ -56,7 +56,7 @@ export type {
   VaultReceipt,
 } from "./receipt.ts";
 export { receiptOf, receiptTypedData, verifyReceipt } from "./receipt.ts";
-export { ecdsaForm, isSignedBy, isUndeployed } from "./signature.ts";
+export { ecdsaForm, isSignedBy, isUndeployed, UNDEPLOYED_REFUSED } from "./signature.ts";
 export { StateHistory, StateTree } from "./state-tree.ts";
 export type { SessionMessage, Transfer, TransfersMessage } from "./transfer.ts";
 export {

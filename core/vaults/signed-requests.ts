@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Services } from "../ledger/services.ts";
 import type { Address, Hash, Hex, Principal } from "../model.ts";
-import { ecdsaForm, isUndeployed } from "../protocol/signature.ts";
+import { ecdsaForm, isUndeployed, UNDEPLOYED_REFUSED } from "../protocol/signature.ts";
 
 /**
  * Asks for what an owner has signed of vaults: an application of its own ones, or the owner of any
@@ -40,9 +40,6 @@ export interface OwnersSignature {
   readonly signature: Hex;
 }
 
-const NOT_DEPLOYED =
-  "The owner's wallet is not deployed, so L1 cannot ask it. Deploy the wallet first, then sign again.";
-
 /**
  * The signature as L1 takes it. Checks ECDSA on a thread, and anything else with the wallet contract on the
  * token's chain, if the engine can reach it. Throws `signature_invalid`.
@@ -57,7 +54,7 @@ export async function signedForm(
   const verified = verifySignature?.(chainId, owner, digest, signature);
   if (verified !== undefined && (await orAborted(verified, signal))) return signature;
   throw isUndeployed(signature)
-    ? new MintmarkError("signature_invalid", NOT_DEPLOYED)
+    ? new MintmarkError("signature_invalid", UNDEPLOYED_REFUSED)
     : new MintmarkError("signature_invalid");
 }
 

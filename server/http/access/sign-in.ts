@@ -3,7 +3,7 @@ import { errors } from "jose";
 import { type Hex, hashMessage } from "viem";
 import { createSiweMessage, parseSiweMessage } from "viem/siwe";
 import { type Address, type Engine, type L1Reader, MintmarkError } from "../../../core/index.ts";
-import { isSignedBy, isUndeployed } from "../../../core/protocol/index.ts";
+import { isSignedBy, isUndeployed, UNDEPLOYED_REFUSED } from "../../../core/protocol/index.ts";
 import { ownTokens } from "./access-token.ts";
 
 const CHALLENGE_SECONDS = 5 * 60;
@@ -107,7 +107,7 @@ export class WalletChallenges {
       throw new MintmarkError(
         "signature_invalid",
         isUndeployed(signature)
-          ? "The wallet is not deployed, so nobody can ask it. Deploy it first, then sign again."
+          ? UNDEPLOYED_REFUSED
           : `The signature is not by ${owner} over this message.`,
       );
     }
