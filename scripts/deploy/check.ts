@@ -70,7 +70,7 @@ export async function checkPlan(
   const warnings = checkTerms(by, plan, earlier);
   if (earlier === undefined) {
     await requireAccounts(by, plan);
-    warnings.push(...(await maturityWarnings(by, plan)));
+    warnings.push(...(await maturityWarnings(by, plan.settlement.maturity, plan)));
   } else await verifySettlement(by, earlier.settlement);
   const { mirror } = plan;
   const known = mirrorOf(plan, earlier);
@@ -78,24 +78,29 @@ export async function checkPlan(
     const { address: sourceContract } = earlier.settlement;
     await verifyMirror(mirror.by, { ...known, sourceChainId: BigInt(by.chainId), sourceContract });
   }
+  if (mirror && known === undefined) {
+    const { maturity } = earlier?.settlement ?? plan.settlement;
+    warnings.push(...(await maturityWarnings(mirror.by, maturity, plan)));
+  }
   await requireFunds(by, await gasHere(by, plan, earlier));
   if (mirror) await requireFunds(mirror.by, await gasOnMirror(by, plan, earlier));
   return warnings;
 }
 
 /**
- * Warns of a maturity in which nobody can void a duplicate. Rejects it on a network of value, unless
- * the plan allows it.
+ * Warns of a maturity in which nobody can void a duplicate on the chain. Rejects it on a network of
+ * value, unless the plan allows it.
  */
 async function maturityWarnings(
   by: Deployer,
-  { settlement: { maturity }, allowNoDelay, toAllowNoDelay = BY_VARIABLE }: DeploymentPlan,
+  maturity: bigint,
+  { allowNoDelay, toAllowNoDelay = BY_VARIABLE }: DeploymentPlan,
 ): Promise<string[]> {
   if (maturity === 0n || isLocalChain(BigInt(by.chainId))) return [];
   const finality = await finalitySeconds(by);
   if (maturity >= finality + WATCHER_SECONDS) return [];
   const sentence =
-    `the maturity is ${maturity} s. A block of this chain is final after some ${finality} s, and a watcher needs ` +
+    `the maturity is ${maturity} s. A block of chain ${by.chainId} is final after some ${finality} s, and a watcher needs ` +
     `${WATCHER_SECONDS} s more, so a duplicate ERC-721 can be withdrawn before anyone voids it`;
   // viem's list takes long to load.
   const chains: readonly Chain[] = Object.values(await import("viem/chains"));
