@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createPublicClient, formatEther, http, type PublicClient, parseEventLogs } from "viem";
 import { z } from "zod";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { codeOn } from "../../core/l1/connection.ts";
+import { codeOn, isUnreachable } from "../../core/l1/connection.ts";
 import { logReader } from "../../core/l1/logs.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { requireOwnCode } from "../../core/protocol/own-code.ts";
@@ -69,7 +69,7 @@ export async function examine(config: Config, places: Places): Promise<Finding[]
     committee: () => committee(config, parties[0], client),
     ...(client && {
       chain: () => chain(config, client),
-      finality: () => finality(client),
+      finality: () => finality(config, client),
       history: () => history(config, client),
       code: async () => {
         await requireOwnCode(codeOn(client), {
@@ -294,11 +294,20 @@ async function chain({ MINTMARK_CHAIN_ID: wanted }: Config, client: PublicClient
   return ok(`chain ${chainId}; the newest block is ${Math.max(0, behind)} s old`);
 }
 
-async function finality(client: PublicClient): Promise<Result> {
-  const [newest, final] = await Promise.all([
-    client.getBlock(),
-    client.getBlock({ blockTag: "finalized" }),
-  ]);
+async function finality(config: Config, client: PublicClient): Promise<Result> {
+  const { MINTMARK_CONFIRMATIONS: confirmations } = config;
+  const newest = await client.getBlock();
+  if (confirmations !== undefined)
+    return ok(`a block counts as final ${confirmations} blocks later, by MINTMARK_CONFIRMATIONS`);
+  const final = await client.getBlock({ blockTag: "finalized" }).catch((error: unknown) => {
+    if (isUnreachable(error)) throw error;
+    return null;
+  });
+  if (final === null)
+    return fault(
+      "the node knows no finalized block, so nothing is ever final here",
+      "On a chain without finality, set MINTMARK_CONFIRMATIONS to the number of blocks after which a block stays.",
+    );
   const seconds = Number(newest.timestamp - final.timestamp);
   const found = `the newest final block is ${newest.number - final.number} blocks (${seconds} s) behind`;
   return seconds > 3_600
