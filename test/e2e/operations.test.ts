@@ -114,7 +114,7 @@ async function asAdmin(functionName: "revokeOperator" | "pauseCommits", arg: nev
   await world.client.waitForTransactionReceipt({ hash });
 }
 
-const WORK = ["follow", "seal", "assets", "consents", "commit", "withdraw"];
+const WORK = ["follow", "seal", "assets", "consents", "commit", "withdraw", "fills"];
 
 test("a healthy server is ready, and lists its checks", async () => {
   await expect.poll(wrong, LONG).toEqual({});
