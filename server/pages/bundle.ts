@@ -42,14 +42,28 @@ const noUndeployed: Plugin = {
   },
 };
 
-/** The core's modules that the explorer's script has, and gives to the one that it loads later. */
-const SHARED_CHECKS = /\/(errors|kzg|proof|transfer-proof)\.ts$/;
+/** The core's modules that the explorer's script gives to the one that it loads later. */
+const SHARED = ["errors", "protocol/kzg", "protocol/proof", "protocol/transfer-proof"] as const;
 
 /** Leaves what the visitor has already out of the script that follows. */
 const explorerHas: Plugin = {
   name: "explorer-has",
   setup({ onResolve }) {
-    onResolve({ filter: SHARED_CHECKS }, () => ({ path: "/explorer/explorer.js", external: true }));
+    const filter = new RegExp(
+      `/(?:${SHARED.map((path) => path.replace(/.*\//, "")).join("|")})\\.ts$`,
+    );
+    onResolve({ filter }, () => ({ path: "/explorer/explorer.js", external: true }));
+  },
+};
+
+/** The explorer, which has exports. */
+const explorerEntry = {
+  stdin: {
+    contents: [
+      'import "./server/pages/explorer/main.tsx";',
+      ...SHARED.map((path) => `export * from "./core/${path}.ts";`),
+    ].join("\n"),
+    resolveDir: fileURLToPath(ROOT),
   },
 };
 
@@ -64,7 +78,7 @@ export function bundleOptions(
   const isMinified = page !== "explorer";
   return {
     absWorkingDir: fileURLToPath(ROOT),
-    entryPoints: [`server/pages/${page}/main.tsx`],
+    ...(page === "explorer" ? explorerEntry : { entryPoints: [`server/pages/${page}/main.tsx`] }),
     ...JSX,
     bundle: true,
     // Fetched by the browser, when it is needed.

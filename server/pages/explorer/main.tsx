@@ -8,12 +8,6 @@ import { Owner } from "./owner.tsx";
 import { Source, startSource } from "./source.tsx";
 import { vaultView } from "./vault.tsx";
 
-// The script of withdrawals, which is loaded later, takes these from this one (bundle.ts).
-export * from "../../../core/errors.ts";
-export * from "../../../core/protocol/kzg.ts";
-export * from "../../../core/protocol/proof.ts";
-export * from "../../../core/protocol/transfer-proof.ts";
-
 type View = (argument: string) => Promise<ComponentChildren>;
 
 const ROUTES: readonly (readonly [RegExp, View])[] = [
