@@ -344,8 +344,7 @@ export class Archive extends ArchiveTransfers {
 
   async #forget(): Promise<void> {
     await this.store.put<string, string>(keys.FORGETTING, "", keys.TEXT);
-    for (const kind of keys.TOLD_BY_L1)
-      await this.store.clear<string>(keys.within(`${kind}/`));
+    for (const kind of keys.TOLD_BY_L1) await this.store.clear<string>(keys.within(`${kind}/`));
     await this.write(
       new Map([
         [keys.POSITION, null],

@@ -106,7 +106,7 @@ export async function follow(options: FollowOptions): Promise<void> {
   (await archive.judgeTransfers()).forEach(onInvalidTransfer);
 }
 
-/** What a contradiction of L1 means, and what ends it. */
+/** A contradiction of L1 means this. */
 const CONTRADICTED =
   "The node speaks for another chain now, or did before. While this stays, what runs reads all of L1 again by itself; a single command needs an empty folder.";
 

@@ -40,7 +40,7 @@ export const META = "meta";
 export const POSITION = "position";
 /** Present while what L1 told is being forgotten. */
 export const FORGETTING = "forgetting";
-/** What L1 told. Data is named by its hash, and what a member or an issuer signed stays signed. */
+/** Kinds of records that L1 told. Data is named by its hash, and what a member or an issuer signed stays signed. */
 export const TOLD_BY_L1 = [
   "approved",
   "bound",

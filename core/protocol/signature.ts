@@ -68,7 +68,7 @@ export async function ecdsaForm(
   return `${given.slice(0, 130)}${partsOf(given)?.yParity === 1 ? "1c" : "1b"}` as Hex;
 }
 
-/** What a refusal of such a signature says. A deployed wallet can send one too. */
+/** A refusal of such a signature. A deployed wallet can send one too. */
 export const UNDEPLOYED_REFUSED =
   "The signature is that of a wallet before its deployment (ERC-6492), which L1 cannot ask. Deploy the wallet, if it is not yet, and sign again.";
 
