@@ -14,15 +14,6 @@ export type { Counts } from "./drops/progress.ts";
 export { DROP_FORMATS, type DropFormat, sentenceOf } from "./drops/rows.ts";
 export { type Survey, surveyOf } from "./drops/windows.ts";
 export { type EventJson, eventJson } from "./events/event-log.ts";
-export type { OwnToken } from "./l1/own-token.ts";
-export {
-  assetIdOf,
-  LOCK_MINTER,
-  NO_CAP,
-  readTokenCreation,
-  registrationCalldata,
-  tokenCreationInput,
-} from "./l1/own-token.ts";
 export type { Creation } from "./l1/reader.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
 export { parseJson } from "./mint/json.ts";

@@ -1,4 +1,3 @@
-import { checksumAddress } from "viem";
 import { argumentError, MintmarkError } from "./errors.ts";
 import {
   type Address,
@@ -9,6 +8,7 @@ import {
   type Mode,
   type Uuid,
 } from "./model.ts";
+import { bytesToHex, textHash } from "./protocol/hex.ts";
 import { isVisible, NOT_HIDDEN } from "./protocol/text.ts";
 
 /** Checks of arguments. Each throws `validation_failed` and names the argument. */
@@ -33,7 +33,11 @@ export const CHECKSUM_WRONG =
 export function checksumHolds(address: string): boolean {
   const digits = address.slice(2);
   if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return true;
-  return checksumAddress(address.toLowerCase() as Address) === address;
+  const hash = bytesToHex(textHash(digits.toLowerCase()));
+  return Array.from(digits).every((digit, i) => {
+    const isUpper = Number.parseInt(hash.charAt(2 + i), 16) >= 8;
+    return digit === (isUpper ? digit.toUpperCase() : digit.toLowerCase());
+  });
 }
 
 export function requireHash(name: string, value: unknown): Hash {

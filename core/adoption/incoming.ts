@@ -1,5 +1,4 @@
 import { v7 as uuidv7 } from "uuid";
-import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { completed, derivedAgain, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Recorded } from "../ledger/journal-head.ts";
@@ -9,7 +8,7 @@ import type { AssetId, ProposedBatch } from "../ports.ts";
 import { slotsOf, type VaultEntry, type WordBatch } from "../protocol/batch-data.ts";
 import { unpayable } from "../protocol/blob.ts";
 import { isBlobBatchData, wordsIn } from "../protocol/blob-batch.ts";
-import { bytesToHex } from "../protocol/hex.ts";
+import { bytesToHex, ZERO_ADDRESS } from "../protocol/hex.ts";
 import { isRedemption, transfersDigest } from "../protocol/transfer.ts";
 import {
   decodeTransferData,
@@ -352,7 +351,7 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
   const signer =
     signature === "0x"
       ? null
-      : ((await ledger.services.signers.recover(digest, signature)) ?? zeroAddress);
+      : ((await ledger.services.signers.recover(digest, signature)) ?? ZERO_ADDRESS);
   const isOwners = vaults.every((vault) => vault.owner === owner && signer === owner);
   const list: AdoptedList = {
     transferId: own?.transferId ?? uuidv7(),

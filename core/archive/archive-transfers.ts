@@ -1,7 +1,7 @@
-import { zeroAddress, zeroHash } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, VaultId } from "../model.ts";
 import type { BatchHeader, L1Event, VaultContent } from "../ports.ts";
+import { wordOf, ZERO_ADDRESS } from "../protocol/hex.ts";
 import { type CountedMaking, type MadeVaultProof, proveMadeVault } from "../protocol/making.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { SignerThread } from "../protocol/signers/signer-thread.ts";
@@ -120,7 +120,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
    */
   async vaultContent(vaultId: VaultId): Promise<VaultContent> {
     const output = await this.output(vaultId);
-    if (output !== null && output.owner !== zeroAddress) {
+    if (output !== null && output.owner !== ZERO_ADDRESS) {
       const { chainId, owner, assetType, amount, blob } = output;
       return { vaultId, chainId, owner, assetType, amount, blob };
     }
@@ -202,7 +202,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
         const { origin } = vault;
         const record = { origin, spent: vaultId, owner, amount, hops, chainId, assetType, blob };
         changes.set(keys.vaultKey("output", output.outId), keys.toText(record));
-        if (owner !== zeroAddress) changes.set(keys.ownerKey(owner, output.outId), "");
+        if (owner !== ZERO_ADDRESS) changes.set(keys.ownerKey(owner, output.outId), "");
       }
     }
     return { changes, invalid };
@@ -501,4 +501,4 @@ export abstract class ArchiveTransfers extends ArchiveReads {
 }
 
 /** A key that was revoked first can never have a session. */
-const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: zeroHash, revokedAt: 0n };
+const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: wordOf(0), revokedAt: 0n };

@@ -1,7 +1,7 @@
-import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, VaultId } from "../model.ts";
 import type { L1Reader, L1Registration, L1Voider } from "../ports.ts";
+import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import { unpackBatchVaultId } from "../protocol/vault.ts";
 import type { Archive } from "./archive.ts";
 import type { Commit } from "./keys.ts";
@@ -80,7 +80,7 @@ export async function voidDuplicates({
  */
 async function isOver(archive: Archive, portal: VoidingPortal, later: VaultId): Promise<boolean> {
   const tip = await archive.tipOf(later);
-  if ((await archive.output(tip))?.owner === zeroAddress) return true;
+  if ((await archive.output(tip))?.owner === ZERO_ADDRESS) return true;
   for (const vaultId of new Set([later, tip]))
     if ((await archive.withdrawn(vaultId)) > 0n || (await portal.withdrawn(vaultId, "erc721")) > 0n)
       return true;

@@ -1,4 +1,5 @@
-import { hashTypedData, type TypedDataDefinition } from "viem";
+import { getSignPayload } from "ox/TypedData";
+import type { TypedDataDefinition } from "viem";
 import { MintmarkError, messageOf } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import type { Committee, HistoryPoint, L1Reader, ProposedBatch } from "../ports.ts";
@@ -172,7 +173,7 @@ export async function collectSignatures<M extends Addressed>(
       reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
     limit.addEventListener("abort", expire, { once: true });
   });
-  const digest = hashTypedData(typedData);
+  const digest = getSignPayload(typedData);
   const signatureOf = async (member: M, memberIndex: number): Promise<MemberSignature> => {
     const signature = await Promise.race([ask(member, limit), expired]);
     if (!(await isSignedBy(member.address, digest, signature)))

@@ -1,4 +1,5 @@
-import { hashTypedData, type LocalAccount, type TypedDataDefinition } from "viem";
+import { getSignPayload } from "ox/TypedData";
+import type { LocalAccount, TypedDataDefinition } from "viem";
 import { readBody } from "../archive/sources.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, batchIdOf, type Hex } from "../model.ts";
@@ -221,7 +222,7 @@ export async function requestSigner(
   request: TypedDataDefinition,
   signature: Hex,
 ): Promise<Address> {
-  const signer = await signerOf(hashTypedData(request), signature);
+  const signer = await signerOf(getSignPayload(request), signature);
   if (signer !== null) return signer;
   throw new MintmarkError("credentials_invalid", "The request's signature cannot be read.");
 }

@@ -1,4 +1,3 @@
-import { zeroAddress } from "viem";
 import { CommittedData, type DataSources } from "../archive/committed-data.ts";
 import { chainProof } from "../archive/derive.ts";
 import { blockRanges, commitsIn } from "../blocks.ts";
@@ -6,6 +5,7 @@ import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Standard, type VaultId } from "../model.ts";
 import type { CommitEvent, L1Reader, ProvenVault } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
+import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import { type Kzg, withKzg } from "../protocol/kzg/kzg-thread.ts";
 import { type MadeVaultProof, proveMadeVault } from "../protocol/making.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
@@ -106,7 +106,7 @@ async function tipOf(
     const transfer = { vaultId: tip.vaultId, amount: hop.amount, to: hop.to };
     tip = transferredVault(spent, { transfer }, hop);
   }
-  if (tip.owner !== zeroAddress)
+  if (tip.owner !== ZERO_ADDRESS)
     return { vaultId: tip.vaultId, owner: tip.owner, amount: tip.amount };
   throw new MintmarkError("vault_not_found", `Vault ${tip.vaultId} is redeemed, and nobody's.`);
 }

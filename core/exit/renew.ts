@@ -1,7 +1,7 @@
-import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { type Address, MAX_AMOUNT, type VaultId } from "../model.ts";
 import type { L1Receipt, L1Renewer, RenewedVault, WithdrawalCall } from "../ports.ts";
+import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import { tipIdOf } from "../protocol/transfer-proof.ts";
 import { MAX_LISTED_VAULTS } from "../protocol/typed-data.ts";
@@ -71,7 +71,7 @@ function requireRenewable({ kits, recipient }: RenewalOptions): void {
     throw invalid(
       `A renewal takes 1 to ${MAX_LISTED_VAULTS} vaults, not ${kits.length}. Renew the rest in another one, which can take the new vault too.`,
     );
-  if (recipient !== undefined && BigInt(recipient) === BigInt(zeroAddress))
+  if (recipient !== undefined && BigInt(recipient) === BigInt(ZERO_ADDRESS))
     throw invalid("The recipient is the zero address. To burn vaults, redeem them.");
   if (new Set(kits.map(({ tip }) => tip.vaultId)).size !== kits.length)
     throw invalid("Two of the kits are of one vault. Give each vault once.");

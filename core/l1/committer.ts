@@ -37,9 +37,10 @@ import { cancellationId } from "../protocol/typed-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
-import { askL1, type L1Connection, reasonIn, revertData, revertReason } from "./connection.ts";
+import { askL1, type L1Connection, reasonIn, revertData } from "./connection.ts";
 import type { FeeOptions } from "./fees.ts";
 import { type Call, type ContractCall, toReceipt, ViemPortal } from "./portal.ts";
+import { revertReason } from "./reason.ts";
 import { TransactionSender } from "./sender.ts";
 import { settlementArguments, tradeCalldata, tradeRefusal } from "./trades.ts";
 

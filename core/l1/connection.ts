@@ -1,16 +1,10 @@
 import type { Abi, Address, Client, Hex, Transport } from "viem";
-import {
-  BaseError,
-  ContractFunctionRevertedError,
-  decodeErrorResult,
-  HttpRequestError,
-  TimeoutError,
-} from "viem";
+import { BaseError, decodeErrorResult, HttpRequestError, TimeoutError } from "viem";
 import { getCode } from "viem/actions";
 import { severalAtOnce } from "../at-once.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Settlement } from "../ports.ts";
-import { visible } from "../protocol/text.ts";
+import { INTERNAL, legible, reasonOf, revertReason } from "./reason.ts";
 
 /**
  * A viem client. viem's actions are imported one by one, because the pages' scripts shall not hold
@@ -70,49 +64,6 @@ export function isUnreachable(error: unknown): boolean {
   return failed.status === undefined || failed.status === 429 || failed.status >= 500;
 }
 
-/** Most characters of a contract's reason. */
-const MOST_REASON = 1_000;
-
-/** Nodes' various words for a call that the EVM stopped: out of gas, or invalid code. */
-const HALT = /out ?of ?gas|invalid ?opcode|invalid ?jump|stack ?(?:over|under)flow|stack ?limit/i;
-
-/** The code of a node's own faults, which some nodes give to reverts too. */
-const INTERNAL = -32603;
-const REVERT = /revert|vm exception/i;
-/** A contract's error data begin with four bytes. */
-const ERROR_DATA = /"0x[\da-f]{8}/i;
-
-/** A fault of the node itself, which viem takes for a contract's revert without a reason. */
-function isInternal(error: BaseError): boolean {
-  let isInternal = false;
-  let isRevert = false;
-  error.walk((inner) => {
-    const { code, data, details, message } = inner as Error & Record<string, unknown>;
-    if (code !== INTERNAL) return false;
-    isInternal = true;
-    const words = `${details ?? message}`;
-    isRevert ||= REVERT.test(words) || HALT.test(words);
-    isRevert ||= ERROR_DATA.test(JSON.stringify(data ?? null));
-    return false;
-  });
-  return isInternal && !isRevert;
-}
-
-/**
- * The contract's own reason for a revert, e.g. `BatchNumberMismatch(4, 3)`, or how the EVM stopped
- * the call. Null when the chain did not answer.
- */
-export function revertReason(error: unknown): string | null {
-  if (error instanceof MintmarkError) return revertReason(error.cause);
-  if (!(error instanceof BaseError) || isInternal(error)) return null;
-  const revert = error.walk((inner) => inner instanceof ContractFunctionRevertedError);
-  if (!(revert instanceof ContractFunctionRevertedError))
-    return HALT.exec(error.details ?? "")?.[0].toLowerCase() ?? null;
-  if (revert.data === undefined)
-    return legible(revert.reason || revert.signature || "reverted without a reason");
-  return legible(`${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`);
-}
-
 /** The data of a call's revert; null for none, and when the chain did not answer. */
 export function revertData(error: unknown): Hex | null {
   if (!(error instanceof BaseError)) return null;
@@ -138,14 +89,6 @@ export function reasonIn(abi: Abi, data: Hex): string {
   } catch {
     return legible(data);
   }
-}
-
-/**
- * One line of bounded length, because the contract's author chose the words, and they are recorded
- * and shown.
- */
-function legible(words: string): string {
-  return visible(words.slice(0, MOST_REASON));
 }
 
 /** The call reverted or returned nothing: the contract lacks such a function. */
@@ -192,22 +135,6 @@ export function isRefusal(error: unknown): boolean {
   const answer = error.walk((inner) => inner instanceof HttpRequestError);
   if (answer instanceof HttpRequestError) return answer.status === 400 || answer.status === 413;
   return error.walk((inner) => typeof (inner as { code?: unknown }).code === "number") !== null;
-}
-
-/**
- * The shortest sentence that names the reason of an error; of viem's errors without request and
- * stack.
- */
-export function reasonOf(error: unknown): string {
-  const reverted = revertReason(error);
-  if (reverted !== null) return `the contract refused with ${reverted}`;
-  if (error instanceof BaseError)
-    return `${error.shortMessage}${error.details ? ` (${firstLine(error.details)})` : ""}`;
-  return error instanceof Error ? firstLine(error.message) : String(error);
-}
-
-function firstLine(text: string): string {
-  return text.split("\n", 1)[0] ?? "";
 }
 
 /** Calls under way at once. */

@@ -27,9 +27,10 @@ import { packVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
-import { askL1, type L1Connection, reasonIn, revertReason } from "./connection.ts";
+import { askL1, type L1Connection, reasonIn } from "./connection.ts";
 import type { CallKind } from "./fees.ts";
 import { ViemReader } from "./reader.ts";
+import { revertReason } from "./reason.ts";
 
 /**
  * Most shares of one transaction, {@link sharesOf} and one for each signed list, so that its

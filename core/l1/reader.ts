@@ -34,10 +34,10 @@ import {
   isRefusal,
   type L1Connection,
   orIfSilent,
-  revertReason,
   saysNothing,
 } from "./connection.ts";
 import { decodeEvents, logReader } from "./logs.ts";
+import { revertReason } from "./reason.ts";
 import { schemeOf, ViemTokens } from "./tokens.ts";
 
 const WALLET_ABI = viem.parseAbi([

@@ -15,7 +15,7 @@ import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg-thread.ts";
 import { blobBaseFee } from "./blob-fee.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
-import { isBusy, isRefusal, type L1Connection, reasonOf } from "./connection.ts";
+import { isBusy, isRefusal, type L1Connection } from "./connection.ts";
 import {
   type CallKind,
   cappedFees,
@@ -27,6 +27,7 @@ import {
 } from "./fees.ts";
 import type { Call, Sender } from "./portal.ts";
 import { minedReceipt } from "./reader.ts";
+import { reasonOf } from "./reason.ts";
 
 const REPLACE_AFTER_MS = 60_000;
 /**

@@ -16,7 +16,8 @@ import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
 import type { L1Client, L1Connection } from "./connection.ts";
-import { askInBulk, askL1, orIfSilent, revertReason, saysNothing } from "./connection.ts";
+import { askInBulk, askL1, orIfSilent, saysNothing } from "./connection.ts";
+import { revertReason } from "./reason.ts";
 
 /** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
 const ABI = parseAbi([

@@ -1,8 +1,8 @@
-import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Uuid } from "../model.ts";
+import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import type { OrderItem, OrderMessage } from "../protocol/typed-data.ts";
 import type { OrderEventType } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
@@ -104,7 +104,7 @@ export function messageOfOrder(ledger: Ledger, order: OrderRecord): OrderMessage
     give: itemOf(order.give),
     want: itemOf(order.want),
     shares: order.shares.map(({ to, amount }) => ({ to, amount: amount * quantum })),
-    taker: order.taker ?? zeroAddress,
+    taker: order.taker ?? ZERO_ADDRESS,
     vaultId,
     withdrawnBefore,
     deadline,

@@ -1,5 +1,4 @@
 import { v7 as uuidv7 } from "uuid";
-import { zeroAddress } from "viem";
 import { argumentError, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -12,6 +11,7 @@ import {
   type VaultId,
 } from "../model.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import {
   cancellationId,
   type OrderItem,
@@ -111,7 +111,7 @@ export async function prepareOrder(
   const message = {
     give: givenOf(offered, amount),
     want: itemOf("want", asset, { tokenId: want.tokenId ?? null, amount: want.amount }),
-    taker: taker === undefined ? zeroAddress : requireAddress("taker", taker),
+    taker: taker === undefined ? ZERO_ADDRESS : requireAddress("taker", taker),
     vaultId,
     withdrawnBefore: activity.withdrawn,
     deadline,
@@ -409,7 +409,7 @@ function placed(
     give: inUnits(asset, message.give),
     want: inUnits(wanted, message.want),
     shares: message.shares.map(({ to, amount }) => ({ to, amount: amount / wanted.quantum })),
-    taker: message.taker === zeroAddress ? null : message.taker,
+    taker: message.taker === ZERO_ADDRESS ? null : message.taker,
     vaultId: message.vaultId,
     withdrawnBefore: message.withdrawnBefore,
     deadline: message.deadline,
@@ -541,7 +541,7 @@ function canonical(request: OrderRequest): OrderMessage {
       to: requireAddress(`shares[${i}].to`, to),
       amount,
     })),
-    taker: taker === zeroAddress ? taker : requireAddress("taker", taker),
+    taker: taker === ZERO_ADDRESS ? taker : requireAddress("taker", taker),
     vaultId,
     withdrawnBefore,
     deadline,

@@ -1,4 +1,4 @@
-import { hashTypedData } from "viem";
+import { getSignPayload } from "ox/TypedData";
 import { type Hash, MAX_BATCH_VAULTS, MODES, type Mode } from "../model.ts";
 import type { ConsentAsset, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
@@ -78,5 +78,5 @@ export function consentTypedData(domain: PortalIdentity, consent: IssuerConsent)
 }
 
 export function consentDigest(domain: PortalIdentity, consent: IssuerConsent): Hash {
-  return hashTypedData(consentTypedData(domain, consent));
+  return getSignPayload(consentTypedData(domain, consent));
 }

@@ -1,12 +1,18 @@
 import { bytesToHex as bareHex } from "@noble/hashes/utils.js";
 import { MintmarkError } from "../errors.ts";
-import type { Hash, Hex } from "../model.ts";
+import type { Address, Hash, Hex } from "../model.ts";
 import { createKeccak } from "./keccak/index.ts";
 
 /** Bytes as hex, as numbers and one behind the other, and their hash. */
 
 /** Bytes of a hash, a tree node or a storage word. */
 export const HASH_BYTES = 32;
+
+/**
+ * Nobody's address. The core has its own, as it has its own checksum, because viem takes longer to
+ * load than all of the engine.
+ */
+export const ZERO_ADDRESS: Address = `0x${"0".repeat(40)}`;
 
 /**
  * `0x` and lower-case hex of `bytes`.

@@ -1,4 +1,4 @@
-import { hashTypedData } from "viem";
+import { getSignPayload } from "ox/TypedData";
 import { MintmarkError } from "../errors.ts";
 import {
   type Address,
@@ -228,7 +228,7 @@ export async function verifyReceipt(
     if (siblings.length !== treeHeight(count)) return false;
     const root = bytesToHex(foldPath(contentHashes([vault]), index, packHashes(siblings)));
     const signed = receiptTypedData(settlement, { root, count, time });
-    return await isSignedBy(signer, hashTypedData(signed), signature);
+    return await isSignedBy(signer, getSignPayload(signed), signature);
   } catch {
     return false;
   }

@@ -1,4 +1,3 @@
-import { recoverAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import { wordOf } from "./hex.ts";
@@ -38,11 +37,18 @@ export function isEcdsa(signature: Hex): boolean {
 }
 
 /** The account behind an ECDSA signature in any form, in lower case; null for other bytes. */
-export async function signerOf(hash: Hash, signature: Hex): Promise<Address | null> {
-  const parts = partsOf(signature);
+export async function signerOf(hash: Hash, given: Hex): Promise<Address | null> {
+  const parts = partsOf(given);
   if (parts === null) return null;
-  const signer = await recoverAddress({ hash, signature: parts }).catch(() => null);
-  return signer === null ? null : (signer.toLowerCase() as Address);
+  // Loaded with the first signature, because most programs of this package check none.
+  const { recoverAddress } = await import("ox/Secp256k1");
+  const { yParity } = parts;
+  const signature = { r: BigInt(parts.r), s: BigInt(parts.s), yParity };
+  try {
+    return recoverAddress({ payload: hash, signature }).toLowerCase() as Address;
+  } catch {
+    return null;
+  }
 }
 
 /**

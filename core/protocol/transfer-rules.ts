@@ -1,5 +1,5 @@
-import { zeroAddress } from "viem";
 import type { Address, Hash, Hex, Standard, VaultId } from "../model.ts";
+import { ZERO_ADDRESS } from "./hex.ts";
 import { signerOf } from "./signature.ts";
 import {
   MAX_SESSION_CHANGE_HOPS,
@@ -143,7 +143,7 @@ function authorityFault(
   const isBefore = (time: bigint) => time !== 0n && time < committedAt;
   if (isBefore(cancelledAt)) return "cancelled";
   const owner = vault.owner.toLowerCase();
-  if (owner === zeroAddress) return "not_authorized";
+  if (owner === ZERO_ADDRESS) return "not_authorized";
   if (signer?.toLowerCase() === owner || isBefore(approvedAt)) return null;
   if (isBefore(signerCancelledAt)) return "cancelled";
   if (signer === null || session === null) return "not_authorized";

@@ -2,7 +2,7 @@ import { argumentError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, type VaultId } from "../model.ts";
 import type { PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { HASH_BYTES, hashOf, keccak256, packed, textHash, writeHex } from "./hex.ts";
+import { HASH_BYTES, hashOf, keccak256, packed, textHash, writeHex, ZERO_ADDRESS } from "./hex.ts";
 import { batchRoot } from "./manifest.ts";
 import {
   domainHash,
@@ -12,9 +12,6 @@ import {
   validiumBatchTypedData,
 } from "./typed-data.ts";
 import { requireVaultId } from "./vault.ts";
-
-/** viem's constant would bring viem into the browser's bundle. */
-const ZERO_ADDRESS: Address = `0x${"0".repeat(40)}`;
 
 /** One vault, or a part of it, changes hands. */
 export interface Transfer {

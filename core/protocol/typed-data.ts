@@ -1,4 +1,5 @@
-import { hashTypedData, type TypedDataDomain } from "viem";
+import { getSignPayload } from "ox/TypedData";
+import type { TypedDataDomain } from "viem";
 import { argumentError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } from "../model.ts";
 import type { ListedVault, PortalIdentity } from "../ports.ts";
@@ -260,7 +261,7 @@ export function withdrawalListDigest(
   settlement: PortalIdentity,
   message: WithdrawalListMessage,
 ): Hash {
-  return hashTypedData(withdrawalListTypedData(settlement, message));
+  return getSignPayload(withdrawalListTypedData(settlement, message));
 }
 
 /**
@@ -359,7 +360,7 @@ export function claimTypedData(settlement: PortalIdentity, message: ClaimMessage
  * await isSignedBy(link, claimDigest(settlement, { link, owner }), signature);
  */
 export function claimDigest(settlement: PortalIdentity, message: ClaimMessage): Hash {
-  return hashTypedData(claimTypedData(settlement, message));
+  return getSignPayload(claimTypedData(settlement, message));
 }
 
 function requireList({ vaults, deadline }: WithdrawalListMessage): void {

@@ -9,11 +9,5 @@ export {
   type SettledMirror,
 } from "./mirror-settler.ts";
 export { type RescanOptions, rescan } from "./rescan.ts";
-export {
-  ROLLUP_DATA,
-  type RollupData,
-  type Round,
-  Settler,
-  type SettlerOptions,
-  type SettlerWork,
-} from "./settler.ts";
+export { ROLLUP_DATA, type RollupData } from "./rollup-data.ts";
+export { type Round, Settler, type SettlerOptions, type SettlerWork } from "./settler.ts";

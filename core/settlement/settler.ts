@@ -18,6 +18,7 @@ import { Consents } from "./consents.ts";
 import { type FollowOptions, followerOf } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
+import type { RollupData } from "./rollup-data.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
 
@@ -26,14 +27,6 @@ export interface SealingPolicy {
   /** Milliseconds since its first mint, for both modes or for each; default 60 000. */
   readonly maxAgeMs?: number | Readonly<Record<Mode, number>>;
 }
-
-/**
- * Where the data of rollup batches go: into blobs (`blobs`), into blobs on chains that are known to
- * take them (`auto`), or into calldata.
- */
-export const ROLLUP_DATA = ["auto", "blobs", "calldata"] as const;
-/** See {@link ROLLUP_DATA}. */
-export type RollupData = (typeof ROLLUP_DATA)[number];
 
 /** An engine, its chain and committee, and the timing. */
 export interface SettlerOptions extends RoundsOptions, FollowOptions {

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from "uuid";
-import { zeroAddress } from "viem";
 import { argumentError, type ErrorCode, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hash, type Hex, MODES, type Uuid } from "../model.ts";
+import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import { compactBytes, isEcdsa } from "../protocol/signature.ts";
 import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
 import {
@@ -328,7 +328,7 @@ export async function askedList(
 }
 
 function receiverOf({ to }: Transfer, i: number): Address {
-  return to === zeroAddress ? to : requireAddress(`transfers[${i}].to`, to);
+  return to === ZERO_ADDRESS ? to : requireAddress(`transfers[${i}].to`, to);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { hashTypedData } from "viem";
+import { getSignPayload } from "ox/TypedData";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
@@ -68,7 +68,7 @@ export function transfersOf(context: EngineContext): Transfers {
     signedSession({ owner, ...session }, signature, wait) {
       const { ledger } = context;
       const message = { ...session, owner: requireAddress("owner", owner) };
-      const digest = hashTypedData(sessionTypedData(ledger.services.settlement, message));
+      const digest = getSignPayload(sessionTypedData(ledger.services.settlement, message));
       const { chainId } = ledger.services.settlement;
       const signed = { chainId, owner: message.owner, digest, signature };
       return signedForm(ledger.services, signed, wait?.signal);

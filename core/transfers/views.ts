@@ -1,10 +1,10 @@
-import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readOwnUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
+import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import { decimalAmount } from "../protocol/quantized.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
@@ -109,7 +109,7 @@ export async function transferListView(
     transfers: outputs.map(({ position, transfer, isChange, holderIndex }) => {
       const place = lists.placeIn(list, position);
       const asset = ledger.tenants.assetAt(transfer.assetIndex);
-      const { blob = "0x", owner = zeroAddress } = vaults.get(transfer.vaultId) ?? {};
+      const { blob = "0x", owner = ZERO_ADDRESS } = vaults.get(transfer.vaultId) ?? {};
       const giver = userOf.get(transfer.userIndex);
       const amount = amounts[position] ?? null;
       return {
@@ -254,7 +254,7 @@ async function stepOf(
   const { vaultId, to } = transfer;
   // A record of a hostile operator can spend an id that no batch has made.
   const source = placeOf(vaultId);
-  const from = hasSlot(ledger, source) ? (await readVault(ledger, source)).owner : zeroAddress;
+  const from = hasSlot(ledger, source) ? (await readVault(ledger, source)).owner : ZERO_ADDRESS;
   const place = lists.placeIn(list, position);
   const [amount = null] = await lists.amountsOf(ledger, [{ list, output }]);
   return {

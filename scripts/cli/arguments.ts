@@ -1,10 +1,9 @@
 import type { LocalAccount } from "viem";
-import { privateKeyToAccount } from "viem/accounts";
-import { MAX_AMOUNT, MintmarkError } from "../../core/index.ts";
-import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
+import { MintmarkError } from "../../core/errors.ts";
+import { MAX_AMOUNT } from "../../core/model.ts";
 import { quantizedAmount, type Units } from "../../core/protocol/quantized.ts";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/validate.ts";
 import { createClient } from "../../server/client/index.ts";
-import { accountOf, keyIn } from "../../server/process/account.ts";
 import { member } from "../../server/process/settings/fields.ts";
 import { instant } from "../../server/routes/api/fields.ts";
 import type { Options } from "./command.ts";
@@ -78,7 +77,10 @@ export function nowInSeconds(): bigint {
 export async function secret(variable: string, fromStdin: boolean): Promise<string | undefined> {
   const keystore = process.env[`${variable}STORE`];
   if (!fromStdin && keystore)
-    return keyIn(keystore, process.env[variable.replace(/KEY$/, "PASSWORD_FILE")]);
+    return (await import("../../server/process/account.ts")).keyIn(
+      keystore,
+      process.env[variable.replace(/KEY$/, "PASSWORD_FILE")],
+    );
   if (!fromStdin) return process.env[variable];
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) {
@@ -117,6 +119,7 @@ export async function processAccount(
   const signer = service === undefined ? undefined : member.safeParse(service).data;
   if (service !== undefined && signer === undefined)
     throw new UsageError(`MINTMARK_${party}_SIGNER: give it as <address>=<url of its service>`);
+  const { accountOf } = await import("../../server/process/account.ts");
   const account = await accountOf({ keystore, passwordFile, signer });
   if (account !== undefined) return { account, secrets: [] };
   const given = inEnvironment ?? (await secret(variable, !process.stdin.isTTY));
@@ -124,7 +127,9 @@ export async function processAccount(
     throw new UsageError(`set ${variable} to the private key, or give it on standard input`);
   if (!/^0x[0-9a-fA-F]{64}$/.test(given))
     throw new UsageError(`${variable}: not a private key (0x and 64 hex digits)`);
-  return { account: privateKeyToAccount(given as `0x${string}`), secrets: [given] };
+  const key = given as `0x${string}`;
+  const { privateKeyToAccount } = await import("viem/accounts");
+  return { account: privateKeyToAccount(key), secrets: [given] };
 }
 
 export function setting(option: unknown, variable: string, what: string): string {

@@ -1,16 +1,8 @@
 import { existsSync } from "node:fs";
-import { ClusterStore } from "../../core/cluster/cluster-store.ts";
-import {
-  ClusterNode,
-  type ClusterOptions,
-  type PostgresJournal,
-} from "../../core/cluster/index.ts";
-import { beginJournal } from "../../core/cluster/node.ts";
-import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
-import { openJournal } from "../../server/process/cluster.ts";
+import type { ClusterOptions, PostgresJournal } from "../../core/cluster/index.ts";
+import { MintmarkError } from "../../core/errors.ts";
+import type { Engine } from "../../core/index.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
-import { operate } from "../../server/process/operator/operations.ts";
-import { askServer } from "../../server/process/operator/socket.ts";
 import { ConfigError, readConfigFile, readSettings } from "../../server/process/settings/config.ts";
 import { storeSettings } from "../../server/process/settings/settings.ts";
 import { UsageError } from "./exit.ts";
@@ -38,6 +30,10 @@ export async function operateOn(
   input: unknown,
   running: Running,
 ): Promise<unknown> {
+  const [{ askServer }, { operate }] = await Promise.all([
+    import("../../server/process/operator/socket.ts"),
+    import("../../server/process/operator/operations.ts"),
+  ]);
   const answered = await askServer(store, { operation: name, input }, running);
   if (answered !== undefined) return answered.result;
   if (!existsSync(store))
@@ -51,7 +47,8 @@ export async function operateOn(
 export async function openStore(store: string, createIfMissing: boolean): Promise<Engine> {
   const read = settings(store);
   const options = { store, createIfMissing, ...storeOptions(read) };
-  const journal = await openJournal(read);
+  const { openEngine } = await import("../../core/index.ts");
+  const journal = await journalIn(read);
   try {
     return journal === undefined
       ? await openEngine(options)
@@ -73,6 +70,7 @@ export async function restoreFromCluster(
   const missing = "give the backup's folder, or MINTMARK_JOURNAL for the cluster's";
   await using journal = await journalOf(settings(store), missing);
   const { confirmed } = await journal.status();
+  const { ClusterStore } = await import("../../core/cluster/cluster-store.ts");
   const local = await ClusterStore.open(store, journal);
   try {
     await local.follow(confirmed, () => onProgress(local.length), signal);
@@ -86,14 +84,20 @@ export async function restoreFromCluster(
 export async function beginCluster(store: string): Promise<number> {
   const read = settings(store);
   await using journal = await journalOf(read, "give MINTMARK_JOURNAL, the cluster's journal");
+  const { beginJournal } = await import("../../core/cluster/node.ts");
   return await beginJournal(store, { journal, server: ownServer(), ...storeOptions(read) });
+}
+
+/** The cluster's journal that the settings name; undefined without one. */
+async function journalIn(read: ReturnType<typeof settings>) {
+  return (await import("../../server/process/cluster.ts")).openJournal(read);
 }
 
 async function journalOf(
   read: ReturnType<typeof settings>,
   missing: string,
 ): Promise<PostgresJournal> {
-  const journal = await openJournal(read);
+  const journal = await journalIn(read);
   if (journal === undefined) throw new UsageError(missing);
   return journal;
 }
@@ -120,6 +124,7 @@ async function openInCluster(
   options: Omit<ClusterOptions, "journal" | "server">,
   journal: PostgresJournal,
 ) {
+  const { ClusterNode } = await import("../../core/cluster/index.ts");
   const node = await ClusterNode.join({ ...options, journal, server: ownServer() });
   const { engine } = await node.next();
   return { ...engine, [Symbol.asyncDispose]: () => node.close() };

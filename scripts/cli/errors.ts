@@ -1,6 +1,5 @@
-import { BaseError } from "viem";
-import { MintmarkError } from "../../core/index.ts";
-import { reasonOf } from "../../core/l1/connection.ts";
+import { MintmarkError } from "../../core/errors.ts";
+import { isViems, reasonOf } from "../../core/l1/reason.ts";
 import { ConfigError, listenFailure } from "../../server/process/settings/config.ts";
 import { EXIT, UsageError } from "./exit.ts";
 
@@ -26,7 +25,7 @@ export function exitCodeOf(error: unknown): number {
 
 /** The message of an error, without its causes, which may contain an RPC's address with its key. */
 export function messageOf(error: unknown): string {
-  if (error instanceof BaseError) return reasonOf(error);
+  if (isViems(error)) return reasonOf(error);
   // Node says only "fetch failed". The cause has the reason.
   if (isUnanswered(error))
     return `the server does not answer (${codeOf(error.cause)}): is its address right?`;

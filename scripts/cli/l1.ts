@@ -1,11 +1,9 @@
 import { mkdir } from "node:fs/promises";
-import { Level } from "level";
-import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/index.ts";
+import type { Level } from "level";
+import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/sources.ts";
 import { pause } from "../../core/backoff.ts";
 import type { Hash } from "../../core/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
-import { LevelLock } from "../../core/store/level-lock.ts";
-import { MAX_OPEN_FILES } from "../../core/store/level-store.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import type {
   SignerSettings,
@@ -77,6 +75,11 @@ export async function openLevel(
   folder: string,
   taken = `another process has ${folder} open; stop it first`,
 ): Promise<Level<Uint8Array, Uint8Array>> {
+  const [{ Level }, { LevelLock }, { MAX_OPEN_FILES }] = await Promise.all([
+    import("level"),
+    import("../../core/store/level-lock.ts"),
+    import("../../core/store/level-store.ts"),
+  ]);
   await mkdir(folder, { recursive: true });
   const lock = await LevelLock.take(folder);
   const store = new Level<Uint8Array, Uint8Array>(folder, {

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
-import { MintmarkError } from "../../core/index.ts";
-import { visible } from "../../core/internal.ts";
+import { MintmarkError } from "../../core/errors.ts";
 import { decimalAmount } from "../../core/protocol/quantized.ts";
-import { ApiError } from "../../server/client/index.ts";
+import { visible } from "../../core/protocol/text.ts";
+import { ApiError } from "../../server/client/problem.ts";
 import { jsonText } from "../files.ts";
 import { messageOf } from "./errors.ts";
 import { UsageError } from "./exit.ts";

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
-import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts";
+import { MintmarkError } from "../../core/errors.ts";
+import type { Address } from "../../core/index.ts";
 import { ApiError, answer, type MintEntry } from "../../server/client/index.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
@@ -39,6 +39,7 @@ export const claimLinksCommand = command({
     if (!Number.isInteger(count) || count < 1 || count > MOST_LINKS)
       throw new UsageError(`--count must be a whole number from 1 to ${MOST_LINKS}`);
     const { baseUrl, client } = await clientOf(options);
+    const { MAX_NEW_CLAIMS } = await import("../../core/mint/claims.ts");
     const page = new URL("/claim", textOf(options.page) ?? baseUrl);
     const mintOf = entryOf(options);
     const out = String(options.out);
@@ -46,7 +47,7 @@ export const claimLinksCommand = command({
     // claimed.
     const isNew = !existsSync(out);
     const links = isNew
-      ? await writeLinks(out, newLinks(page, count))
+      ? await writeLinks(out, await newLinks(page, count))
       : await readLinks(out, count);
     const expiresAt = textOf(options.expires) ?? null;
     for (let first = 0; first < count; first += MAX_NEW_CLAIMS) {
@@ -102,7 +103,8 @@ function entryOf({
   return () => entry;
 }
 
-function newLinks(page: URL, count: number): Link[] {
+async function newLinks(page: URL, count: number): Promise<Link[]> {
+  const { generatePrivateKey, privateKeyToAddress } = await import("viem/accounts");
   return Array.from({ length: count }, () => {
     const key = generatePrivateKey();
     const link = new URL(page);

@@ -1,21 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { createPublicClient, http } from "viem";
-import { connectTo } from "../../core/l1/connect.ts";
-import { requireOwnCreation } from "../../core/l1/creation.ts";
-import { powersOf } from "../../core/l1/powers.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { addressOf, processAccount } from "../cli/arguments.ts";
 import { command, subcommand } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
 import { chainOf } from "../cli/l1.ts";
-import { checkPlan, neverTransferable } from "../deploy/check.ts";
-import { deploy } from "../deploy/deploy.ts";
-import { chainOn, lower } from "../deploy/deployer.ts";
-import { deployMirrorOf } from "../deploy/mirror.ts";
 import { isRecorded, pendingOf, readRecord, recordPath } from "../deploy/record.ts";
-import { writeAdapter } from "../tokens/adapter.ts";
-import { inspectToken } from "../tokens/inspect.ts";
 
 export const deployCommand = command({
   examples: [
@@ -26,6 +16,13 @@ export const deployCommand = command({
   async work({ options }, env) {
     const log = (line: string) => process.stderr.write(`${line}\n`);
     const { account } = await processAccount("DEPLOYER");
+    const [{ checkPlan, neverTransferable }, { deploy }, { chainOn, lower }, { deployMirrorOf }] =
+      await Promise.all([
+        import("../deploy/check.ts"),
+        import("../deploy/deploy.ts"),
+        import("../deploy/deployer.ts"),
+        import("../deploy/mirror.ts"),
+      ]);
     const deployer = lower(account.address);
     const there = await chainOn(env.MINTMARK_RPC_URL);
     const record = recordPath(env.MINTMARK_DEPLOYMENTS, there.chainId);
@@ -83,6 +80,11 @@ export const checkContractCommand = command({
     MINTMARK_FROM_BLOCK: true,
   }),
   async work(_, settings) {
+    const [{ connectTo }, { requireOwnCreation }, { powersOf }] = await Promise.all([
+      import("../../core/l1/connect.ts"),
+      import("../../core/l1/creation.ts"),
+      import("../../core/l1/powers.ts"),
+    ]);
     const { client, settlement } = await connectTo(chainOf(settings));
     const { MINTMARK_FROM_BLOCK: fromBlock } = settings;
     const { contract, chainId } = settlement;
@@ -118,12 +120,18 @@ export const inspectCommand = subcommand({
     { args: [token] },
     { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_ADAPTER: folder },
   ) {
+    const address = addressOf(token, "token");
+    const [{ createPublicClient, http }, { inspectToken }] = await Promise.all([
+      import("viem"),
+      import("../tokens/inspect.ts"),
+    ]);
     const client = createPublicClient({ transport: http(rpc) });
-    const inspection = await inspectToken(client, addressOf(token, "token"), contract);
+    const inspection = await inspectToken(client, address, contract);
     if (folder === undefined) return inspection;
     if (inspection.standard === null) throw new UsageError(inspection.next);
     if (existsSync(join(folder, "MintAdapter.sol")))
       throw new UsageError(`${folder} has an adapter already`);
+    const { writeAdapter } = await import("../tokens/adapter.ts");
     const files = await writeAdapter(folder, inspection.standard);
     return {
       ...inspection,

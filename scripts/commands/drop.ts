@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { access, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { MintmarkError } from "../../core/index.ts";
+import { MintmarkError } from "../../core/errors.ts";
 import * as core from "../../core/internal.ts";
 import {
   ApiError,

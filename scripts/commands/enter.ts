@@ -1,11 +1,8 @@
-import { createPublicClient, http, parseAbi } from "viem";
 import type { Address, Hash, Standard } from "../../core/index.ts";
-import { readUuid } from "../../core/internal.ts";
-import { orIfSilent } from "../../core/l1/connection.ts";
-import { connectL1 } from "../../core/l1/index.ts";
+import { assetType } from "../../core/protocol/asset.ts";
 import { MAX_UINT256 } from "../../core/protocol/bounds.ts";
-import { assetType } from "../../core/protocol/index.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
+import { readUuid } from "../../core/validate.ts";
 import { enterSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, EXAMPLE_ASSET, partOf, processAccount } from "../cli/arguments.ts";
 import { command, type Options } from "../cli/command.ts";
@@ -16,7 +13,6 @@ import { assetOf, serverOf } from "./session.ts";
 const TOKEN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const STANDARDS: readonly Standard[] = ["erc20", "erc721", "erc1155"];
-const QUANTUM = parseAbi(["function quantum() view returns (uint256)"]);
 
 export const enterCommand = command({
   examples: [
@@ -42,6 +38,7 @@ export const enterCommand = command({
     const holder = account.address.toLowerCase() as Address;
     const owner = options.owner === undefined ? holder : addressOf(options.owner, "--owner");
     const token = await tokenOf(named, options, signal);
+    const { connectL1 } = await import("../../core/l1/index.ts");
     const l1 = await connectL1({ ...chainOf(settings), account });
     const { chainId, contract } = l1.settlement;
     if (!(await l1.hasMakings()))
@@ -98,8 +95,13 @@ async function tokenOf(named: string, options: Options, signal: AbortSignal): Pr
 
 /** How L1 has registered a token of its own chain. A token is registered as one standard. */
 async function registrationOf(l1: Chain, token: Address, rpc: string) {
+  const [{ createPublicClient, http, parseAbi }, { orIfSilent }] = await Promise.all([
+    import("viem"),
+    import("../../core/l1/connection.ts"),
+  ]);
   const node = createPublicClient({ transport: http(rpc) });
-  const asked = node.readContract({ abi: QUANTUM, address: token, functionName: "quantum" });
+  const abi = parseAbi(["function quantum() view returns (uint256)"]);
+  const asked = node.readContract({ abi, address: token, functionName: "quantum" });
   const quantum = await orIfSilent(asked, 1n);
   const { chainId, contract } = l1.settlement;
   const found = await l1.registrations(

@@ -1,9 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { createPublicClient, erc20Abi, http } from "viem";
-import * as exits from "../../core/exit/index.ts";
+import type * as exits from "../../core/exit/index.ts";
+import { exitKitToJson, parseExitKit } from "../../core/exit/kit.ts";
 import type { Hash } from "../../core/index.ts";
-import { connectPortal } from "../../core/l1/index.ts";
-import { exitPageHtml } from "../../server/pages/scripted.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, partOf, processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
@@ -14,6 +12,7 @@ import { jsonText } from "../files.ts";
 export const exitPageCommand = command({
   examples: ["exit-page mintmark-exit.html"],
   async work({ args: [file = ""] }) {
+    const { exitPageHtml } = await import("../../server/pages/scripted.ts");
     const { html } = await exitPageHtml();
     await writeNamed(file, html);
     process.stderr.write(`${file}: open it in a browser that has the owner's wallet\n`);
@@ -45,6 +44,10 @@ export const exitCommand = command({
       given.recipient === undefined ? {} : { recipient: addressOf(given.recipient, "--recipient") };
     const search = given.fromBlock === undefined ? {} : { fromBlock: blockOf(given.fromBlock) };
     const { account } = await processAccount("OWNER");
+    const [exits, { connectPortal }] = await Promise.all([
+      import("../../core/exit/index.ts"),
+      import("../../core/l1/index.ts"),
+    ]);
     const kit = await readExitKit(file);
     const l1 = await connectPortal({ rpc: rpcUrl, ...kit.settlement, account });
     const exit = { kit, l1, account: account.address, signal, ...recipient, ...search };
@@ -102,6 +105,7 @@ function blockOf(text: unknown): bigint {
 /** The units of a kit's token. The kit has no decimals, so the token tells them. */
 async function unitsInKit({ token }: exits.ExitKit, rpcUrl: string) {
   const { standard, address, quantum } = token;
+  const { createPublicClient, erc20Abi, http } = await import("viem");
   const call = { address, abi: erc20Abi, functionName: "decimals" } as const;
   const node = createPublicClient({ transport: http(rpcUrl) });
   return { quantum, decimals: standard === "erc20" ? await node.readContract(call) : 0 };
@@ -117,9 +121,9 @@ function described<Plan extends exits.ExitPlan>({
 }
 
 export async function readExitKit(path: string): Promise<exits.ExitKit> {
-  return exits.parseExitKit(await readFile(path, "utf8"));
+  return parseExitKit(await readFile(path, "utf8"));
 }
 
 export function exitKitText(kit: exits.ExitKit): string {
-  return jsonText(exits.exitKitToJson(kit));
+  return jsonText(exitKitToJson(kit));
 }

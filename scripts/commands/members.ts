@@ -1,17 +1,13 @@
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import type { z } from "zod";
-import { Archive, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import type { VoidedDuplicate } from "../../core/archive/index.ts";
 import { repeat } from "../../core/backoff.ts";
-import { CommitteeMember } from "../../core/committee/index.ts";
-import { Issuer, LocalMintRecord, MintPolicy } from "../../core/issuer/index.ts";
-import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
-import * as mirroring from "../../core/mirror/index.ts";
+import type { connectL1 } from "../../core/l1/index.ts";
+import type * as mirrors from "../../core/mirror/index.ts";
 import { Stack } from "../../core/stack.ts";
 import type { BatchSigner, SignerServerOptions } from "../../server/process/batch-signers.ts";
-import { SignerMetrics, serveMetrics } from "../../server/process/metrics.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
-import { mirrorChainOf } from "../../server/process/settling.ts";
 import { stopSignalFromStart } from "../../server/process/shutdown.ts";
 import { processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
@@ -29,6 +25,10 @@ export const member = command({
   isProcess: true,
   work: ({ signal }, settings) =>
     runSigner("member", settings, signal, async (account, l1) => {
+      const [{ CommitteeMember }, mirroring] = await Promise.all([
+        import("../../core/committee/index.ts"),
+        import("../../core/mirror/index.ts"),
+      ]);
       const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
       const member = await CommitteeMember.open({ account, store, l1 });
       const source = new mirroring.SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
@@ -67,6 +67,7 @@ export const issuer = command({
         MINTMARK_POLICY: policy,
         MINTMARK_RECORD_SECRET: secret,
       } = settings;
+      const { Issuer, LocalMintRecord, MintPolicy } = await import("../../core/issuer/index.ts");
       const store = await openLevel(settings.MINTMARK_ISSUER_STORE);
       const local = new LocalMintRecord(store);
       const record = policy === undefined ? local : new MintPolicy(store, policy);
@@ -91,6 +92,11 @@ export const watch = command({
   async work({ signal }, settings) {
     const untilStopped = stopSignalFromStart();
     const { account } = await processAccount("WATCHER");
+    const [{ Archive, Watcher }, { connectL1 }, mirroring] = await Promise.all([
+      import("../../core/archive/index.ts"),
+      import("../../core/l1/index.ts"),
+      import("../../core/mirror/index.ts"),
+    ]);
     const { MINTMARK_FROM_BLOCK: fromBlock, MINTMARK_POLL_MS: intervalMs } = settings;
     const l1 = await connectL1({ ...chainOf(settings), account });
     const archive = await Archive.open({ store: await openLevel(settings.MINTMARK_STORE), l1 });
@@ -135,6 +141,10 @@ export const relay = command({
   async work({ signal }, settings) {
     const untilStopped = stopSignalFromStart();
     const { account } = await processAccount("RELAY");
+    const [{ connectMirror, readL1 }, mirroring] = await Promise.all([
+      import("../../core/l1/index.ts"),
+      import("../../core/mirror/index.ts"),
+    ]);
     const {
       MINTMARK_MIRROR: contract,
       MINTMARK_MIRROR_RPC_URL: rpc,
@@ -201,6 +211,11 @@ async function runSigner(
 ): Promise<void> {
   const untilStopped = stopSignalFromStart();
   const { account, secrets } = await processAccount(what.toUpperCase());
+  const [{ Watcher }, { connectL1 }, { SignerMetrics, serveMetrics }] = await Promise.all([
+    import("../../core/archive/index.ts"),
+    import("../../core/l1/index.ts"),
+    import("../../server/process/metrics.ts"),
+  ]);
   const l1 = await connectL1({ ...chainOf(settings), account });
   const { signer, ...parts } = await open(account, l1);
   await using stack = new Stack();
@@ -250,7 +265,7 @@ function fieldsOf({ earlier, later, txHash }: VoidedDuplicate) {
   return { earlier: `${earlier}`, later: `${later}`, txHash };
 }
 
-type MirrorWatch = Pick<Parameters<typeof mirroring.voidOnMirror>[0], "archive" | "source"> & {
+type MirrorWatch = Pick<Parameters<typeof mirrors.voidOnMirror>[0], "archive" | "source"> & {
   readonly settings: Pick<
     z.output<typeof processes.watchSettings>,
     "MINTMARK_MIRRORS" | "MINTMARK_POLL_MS"
@@ -273,14 +288,18 @@ async function watchMirrors({
   account,
   ...watch
 }: MirrorWatch): Promise<void> {
-  const { MINTMARK_MIRRORS: mirrors, MINTMARK_POLL_MS: intervalMs } = settings;
-  const watching = mirrors.map((setting) => {
+  const { MINTMARK_MIRRORS: chains, MINTMARK_POLL_MS: intervalMs } = settings;
+  const [{ voidOnMirror }, { mirrorChainOf }] = await Promise.all([
+    import("../../core/mirror/index.ts"),
+    import("../../server/process/settling.ts"),
+  ]);
+  const watching = chains.map((setting) => {
     const chainId = `${setting.chainId}`;
     const chain = mirrorChainOf(setting, account, {});
     const onVoided = (voided: VoidedDuplicate) => watch.onVoided(chainId, voided);
     const onRound = (error: unknown) => error === null || watch.onError(chainId, messageOf(error));
     const round = async (signal: AbortSignal) =>
-      mirroring.voidOnMirror({ archive, source, mirror: await chain.connect(), onVoided, signal });
+      voidOnMirror({ archive, source, mirror: await chain.connect(), onVoided, signal });
     return repeat(round, { intervalMs, backoff: ROUNDS, onRound }, watch.signal);
   });
   await Promise.all(watching);

@@ -1,8 +1,6 @@
 import { writeFile } from "node:fs/promises";
-import { Archive, rebuild } from "../../core/archive/index.ts";
-import { exportExitKit, proveFromL1 } from "../../core/exit/index.ts";
-import { readL1, readMirror } from "../../core/l1/index.ts";
-import { proofOnMirror } from "../../core/mirror/index.ts";
+import type { Archive } from "../../core/archive/index.ts";
+import type { readL1 } from "../../core/l1/index.ts";
 import { withTimeLeft } from "../../server/process/operator/time-left.ts";
 import {
   exitKitSettings,
@@ -23,6 +21,10 @@ export const rebuildCommand = command({
   settings: rebuildSettings.partial({ MINTMARK_STORE: true }),
   async work({ args: [folder], progress, signal }, settings) {
     const store = folder ?? rebuildSettings.shape.MINTMARK_STORE.parse(settings.MINTMARK_STORE);
+    const [{ rebuild }, { readL1 }] = await Promise.all([
+      import("../../core/archive/index.ts"),
+      import("../../core/l1/index.ts"),
+    ]);
     const l1 = await readL1(chainOf(settings));
     const timed = withTimeLeft(progress);
     let first: bigint | null = null;
@@ -60,6 +62,12 @@ export const exitKitCommand = command({
   async work({ args: [id = ""], options }, settings) {
     if (!/^\d{1,20}$/.test(id)) throw new UsageError("name one vault by its id");
     const [vaultId, store, out] = [BigInt(id), textOf(options.store), textOf(options.out)];
+    const [{ exportExitKit, proveFromL1 }, { readL1, readMirror }, { proofOnMirror }] =
+      await Promise.all([
+        import("../../core/exit/index.ts"),
+        import("../../core/l1/index.ts"),
+        import("../../core/mirror/index.ts"),
+      ]);
     const l1 = await readL1(chainOf(settings));
     const {
       MINTMARK_FROM_BLOCK: fromBlock,
@@ -89,6 +97,7 @@ async function withArchive<T>(
   l1: Awaited<ReturnType<typeof readL1>>,
   work: (archive: Archive) => Promise<T>,
 ): Promise<T> {
+  const { Archive } = await import("../../core/archive/index.ts");
   const archive = await Archive.open({ store: await openLevel(folder), l1 });
   try {
     return await work(archive);

@@ -1,7 +1,6 @@
-import { type ExitKit, parseExitKit, renewWithKits } from "../../core/exit/index.ts";
-import { type Address, type Hash, STANDARDS } from "../../core/index.ts";
-import { connectL1 } from "../../core/l1/index.ts";
-import { assetType } from "../../core/protocol/index.ts";
+import { type ExitKit, parseExitKit } from "../../core/exit/kit.ts";
+import { type Address, type Hash, STANDARDS } from "../../core/model.ts";
+import { assetType } from "../../core/protocol/asset.ts";
 import { MAX_LISTED_VAULTS } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import * as api from "../../server/client/index.ts";
@@ -44,6 +43,10 @@ export const renewCommand = command({
     const kits = await kitsOf(vaults, options, { account, signal });
     const [{ settlement }] = kits;
     const place = { MINTMARK_CONTRACT: settlement.contract, ...settings };
+    const [{ renewWithKits }, { connectL1 }] = await Promise.all([
+      import("../../core/exit/index.ts"),
+      import("../../core/l1/index.ts"),
+    ]);
     const l1 = await connectL1({ ...chainOf(place), chainId: settlement.chainId, account });
     const onSent = (sent: Hash) => progress(`sent transaction ${sent}`);
     const sending = renewWithKits({

@@ -1,13 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import type { Hex, TypedDataDefinition } from "viem";
-import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { z } from "zod";
 import { pause } from "../../core/backoff.ts";
 import type { Address, Hash } from "../../core/index.ts";
-import { readUuid } from "../../core/internal.ts";
-import { connectL1 } from "../../core/l1/index.ts";
-import { assetType, sessionEndTypedData, sessionTypedData } from "../../core/protocol/index.ts";
+import type { connectL1 } from "../../core/l1/index.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import { readUuid } from "../../core/validate.ts";
 import {
   answer,
   createClient,
@@ -50,6 +49,7 @@ const key = subcommand({
   description: "make a session key: writes it to a new file, and prints its address",
   examples: ["session key game.key"],
   async work({ args: [file = ""] }) {
+    const { generatePrivateKey, privateKeyToAddress } = await import("viem/accounts");
     const key = generatePrivateKey();
     await writeFile(file, `${key}\n`, { flag: "wx", mode: 0o600 }).catch(
       (error: NodeJS.ErrnoException) => {
@@ -126,6 +126,7 @@ const authorizing = subcommand({
     const parties = { owner, key };
     if (server !== null) await statusOf(server, l1, parties, signal);
     const terms = { ...parties, until, limit, ...scope };
+    const { sessionTypedData } = await import("../../core/protocol/transfer.ts");
     const typedData = sessionTypedData(l1.settlement, terms);
     const { txHash } = await send(typedData, (signature, options) =>
       l1.authorizeSession(terms, signature, options),
@@ -154,6 +155,7 @@ const revoking = subcommand({
     const parties = { owner, key };
     const status = server && (() => statusOf(server, l1, parties, signal));
     await status?.();
+    const { sessionEndTypedData } = await import("../../core/protocol/transfer.ts");
     const typedData = sessionEndTypedData(l1.settlement, parties);
     const end = () =>
       send(typedData, (signature, options) => l1.revokeSession(parties, signature, options));
@@ -198,6 +200,7 @@ async function meet(settings: Settings, key: Address, { signal, progress }: Runn
   const owner = account.address.toLowerCase() as Address;
   if (owner === key) throw new UsageError(`<key>: this is the owner: ${ANOTHER}`);
   const sender = isPaid ? (await inputs.processAccount("PAYER")).account : account;
+  const { connectL1 } = await import("../../core/l1/index.ts");
   const l1 = await connectL1({ ...chainOf(settings), account: sender });
   const known = await l1.session(owner, key);
   if (known === null)

@@ -1,5 +1,3 @@
-import { LevelJournal, restoreStore } from "../../core/index.ts";
-import { holdsStore } from "../../core/store/level-folder.ts";
 import { entriesShown } from "../../server/process/operator/time-left.ts";
 import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
@@ -38,6 +36,10 @@ export const restore = command({
       const onEntries = (entries: number) => progress(`${entries} journal entries`);
       return { store, entries: await restoreFromCluster(store, signal, onEntries) };
     }
+    const [{ LevelJournal, restoreStore }, { holdsStore }] = await Promise.all([
+      import("../../core/index.ts"),
+      import("../../core/store/level-folder.ts"),
+    ]);
     if (!(await holdsStore(folder))) throw new UsageError(`there is no backup in ${folder}`);
     await using journal = await LevelJournal.open(folder);
     return {

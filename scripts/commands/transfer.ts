@@ -1,6 +1,5 @@
 import type { LocalAccount } from "viem";
 import type { Address, Hash } from "../../core/index.ts";
-import { connectL1 } from "../../core/l1/index.ts";
 import * as api from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, addressOfServer, partOf, processAccount, secondsOf } from "../cli/arguments.ts";
@@ -72,6 +71,7 @@ export const cancelTransfer = command({
       throw new UsageError("<digest>: give 0x and 64 hex digits");
     const { account } = await processAccount(options.session === true ? "SESSION" : "OWNER");
     await requireOpen(digest, signal);
+    const { connectL1 } = await import("../../core/l1/index.ts");
     const l1 = await connectL1({ ...chainOf(settings), account });
     const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
     const { txHash } = await l1.cancelTransfers(digest.toLowerCase() as Hash, { signal, onSent });

@@ -6,11 +6,10 @@ import { doctorSettings, upSettings } from "../../server/process/settings/proces
 import { command } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
 import { print } from "../cli/output.ts";
-import { examine, type Finding } from "../doctor/doctor.ts";
+import type { Finding } from "../doctor/doctor.ts";
 import { NETWORK_NAMES, networks } from "../up/networks.ts";
-import { settingsIn, startProcesses } from "../up/processes.ts";
-import { askTerms, confirm, type GivenAnswers } from "../up/terms.ts";
-import { type UpResult, up } from "../up/up.ts";
+import type { GivenAnswers } from "../up/terms.ts";
+import type { UpResult } from "../up/up.ts";
 
 export const upCommand = command({
   examples: [
@@ -28,18 +27,22 @@ export const upCommand = command({
     const say = (line: string) => void process.stderr.write(`${line}\n`);
     const { MINTMARK_NETWORK: wanted, MINTMARK_RPC_URL: rpc, MINTMARK_ANSWERS: answers } = settings;
     const { MINTMARK_PROFILE: profile } = settings;
-    const known = await networks();
-    const expected = known.find(({ name }) => name === wanted.toLowerCase());
-    if (expected === undefined && !/^https?:\/\//.test(wanted))
+    const isKnown = NETWORK_NAMES.includes(wanted.toLowerCase());
+    if (!isKnown && !/^https?:\/\//.test(wanted))
       throw new UsageError(
         `--network: give the URL of a node, or one of ${NETWORK_NAMES.join(", ")}`,
       );
-    if (expected === undefined && rpc !== undefined)
-      throw new UsageError("--rpc: --network is a URL already");
+    if (!isKnown && rpc !== undefined) throw new UsageError("--rpc: --network is a URL already");
+    const known = await networks();
+    const expected = known.find(({ name }) => name === wanted.toLowerCase());
     const folder = resolve(
       settings.MINTMARK_FOLDER ?? `mintmark-${expected?.name ?? new URL(wanted).hostname}`,
     );
     const isAllowed = options.yes === true;
+    const [{ up }, { askTerms, confirm }] = await Promise.all([
+      import("../up/up.ts"),
+      import("../up/terms.ts"),
+    ]);
     const result = await up({
       folder,
       expected,
@@ -61,6 +64,7 @@ export const upCommand = command({
     const closed = new AbortController();
     process.once("SIGHUP", () => closed.abort());
     const stop = AbortSignal.any([signal, closed.signal]);
+    const { startProcesses } = await import("../up/processes.ts");
     const { ended, stop: stopAll } = await startProcesses(folder, result.processes, {
       progress,
       signal: stop,
@@ -132,15 +136,19 @@ export const doctorCommand = command({
   },
   async work({ options }, { MINTMARK_FOLDER: folder, MINTMARK_BACKUP: backup }) {
     const isStopped = options.stopped === true;
+    const fileOf = (name: string) => join(resolve(folder ?? ""), name, "settings.env");
+    if (folder !== undefined && !existsSync(fileOf("server")))
+      throw new UsageError(
+        `--folder: ${folder} has no server/settings.env; give a folder of mintmark up`,
+      );
+    const [{ examine }, { settingsIn }] = await Promise.all([
+      import("../doctor/doctor.ts"),
+      import("../up/processes.ts"),
+    ]);
     if (folder === undefined) {
       const { MINTMARK_FOLDER: _, MINTMARK_BACKUP: __, ...environment } = process.env;
       return examine(readConfig(environment), { backup, members: null, watcher: null, isStopped });
     }
-    const fileOf = (name: string) => join(resolve(folder), name, "settings.env");
-    if (!existsSync(fileOf("server")))
-      throw new UsageError(
-        `--folder: ${folder} has no server/settings.env; give a folder of mintmark up`,
-      );
     const members = readdirSync(resolve(folder)).filter((name) => /^member-\d+$/.test(name));
     return examine(readConfig(settingsIn(fileOf("server"))), {
       backup: backup ?? join(resolve(folder), "backup", "journal"),

@@ -6,7 +6,7 @@ import {
   type Issue,
   MAX_ISSUES,
   MintmarkError,
-} from "../../core/index.ts";
+} from "../../core/basics.ts";
 import { nearestRoute } from "./nearest.ts";
 
 declare module "fastify" {

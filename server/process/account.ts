@@ -8,6 +8,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import type { Hex } from "../../core/index.ts";
 import { httpSigner, signerAccount } from "../../core/l1/index.ts";
+import { KeystoreError } from "./settings/config.ts";
 import { json } from "./settings/fields.ts";
 
 /**
@@ -21,12 +22,6 @@ interface KeySource {
   /** The file with the keystore's password; `-` is standard input. */
   readonly passwordFile?: string | undefined;
   readonly signer?: { readonly address: Hex; readonly url: string } | undefined;
-}
-
-/** A keystore that cannot be opened. Its message names the file, and never the password. */
-export class KeystoreError extends Error {
-  override readonly name = "KeystoreError";
-  readonly code = "keystore_invalid";
 }
 
 /** The account of a key source; undefined for an empty one. Rejects with {@link KeystoreError}. */

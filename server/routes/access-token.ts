@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MintmarkError, SCOPES, type Scope } from "../../core/index.ts";
-import { TOKEN_SECONDS } from "../http/access/access-token.ts";
+import { TOKEN_SECONDS } from "../http/access/token-terms.ts";
 import { ServerError, TOKEN_PATH } from "../http/errors.ts";
 import { FORM } from "../http/wire/body.ts";
 import { type Endpoint, endpoint, json, SIGN_IN } from "./api/endpoint.ts";

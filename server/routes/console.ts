@@ -1,14 +1,13 @@
 import { z } from "zod";
-import { MintmarkError, MODES, RIGHTS, ROLES, SCOPES, type Uuid } from "../../core/index.ts";
+import { MintmarkError, MODES, RIGHTS, SCOPES, type Uuid } from "../../core/index.ts";
 import { requireConsole, setSignIn } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json, paged, SIGN_IN, type SignedIn } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { challenge, challengeBody, originOf, SIGNED_CHALLENGE, signInBody } from "./owner.ts";
+import { invitation, person, role } from "./person.ts";
 import { apiKey, application } from "./service.ts";
 
-export const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
 const name = s.textUpTo(100);
-const applicationId = s.outUuid.nullable().describe("null: the operator's.");
 const link = z
   .string()
   .regex(/^[0-9a-f]{96}$/, "Give the part of the link after `#link=`.")
@@ -19,21 +18,6 @@ const personProof = s.requestComponent(
   z.union([z.strictObject({ link }), signInBody.extend({ applicationId: s.uuid.nullish() })]),
 );
 
-export const person = s.responseComponent("Person", {
-  personId: s.outUuid,
-  applicationId,
-  applicationName: z.string().nullable().describe("null: the operator's."),
-  role,
-  name: z.string(),
-  address: s.outAddress.nullable().describe("The wallet that signs in."),
-  keyId: z.string().nullable().describe("Of the person's own mints and withdrawals."),
-  linkExpiresAt: s.outTime
-    .nullable()
-    .describe("Of the link that was not used yet; null without one."),
-  createdAt: s.outTime,
-  signedInAt: s.outTime.nullable(),
-  removedAt: s.outTime.nullable(),
-});
 const personSignIn = s.responseComponent("PersonSignIn", {
   person,
   rights: z.array(z.enum(RIGHTS)),
@@ -47,14 +31,6 @@ const newPersonSignIn = s.responseComponent("NewPersonSignIn", {
       "The same wallet's people of other teams. Sign in again with `applicationId` to choose one.",
     ),
 });
-export const invitation = s.responseComponent("Invitation", {
-  person,
-  link: z
-    .string()
-    .nullable()
-    .describe("Signs in once: the console's address and `#link=` and this. null for a wallet."),
-});
-
 const issuedKey = s.responseComponent("IssuedApiKey", {
   key: apiKey,
   secret: z.string().describe("The whole key. It is shown this once."),

@@ -2,16 +2,16 @@ import { v7 as uuidv7 } from "uuid";
 import { parseUnits, zeroAddress } from "viem";
 import { z } from "zod";
 import * as core from "../../core/index.ts";
+import { assetType } from "../../core/internal.ts";
 import {
   assetIdOf,
-  assetType,
   LOCK_MINTER,
   NO_CAP,
   type OwnToken,
   readTokenCreation,
   registrationCalldata,
   tokenCreationInput,
-} from "../../core/internal.ts";
+} from "../../core/l1/own-token.ts";
 import { invalid, ServerError } from "../http/errors.ts";
 import type { TokenChain } from "../service.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";

@@ -1,4 +1,4 @@
-import { getTypesForEIP712Domain, stringify } from "viem";
+import { extractEip712DomainTypes } from "ox/TypedData";
 import { z } from "zod";
 import type { PortalIdentity, PreparedTransfers, PreparedWithdrawals } from "../../core/index.ts";
 import { transfersTypedData, withdrawalListTypedData } from "../../core/protocol/index.ts";
@@ -51,11 +51,13 @@ export function typedDataToWire<T extends string>(typed: {
   const domain = { ...typed.domain, chainId: Number(typed.domain.chainId) };
   return {
     domain,
-    types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...typed.types },
+    types: { EIP712Domain: extractEip712DomainTypes(domain), ...typed.types },
     primaryType: typed.primaryType,
-    message: JSON.parse(stringify(typed.message)) as Record<string, unknown>,
+    message: JSON.parse(JSON.stringify(typed.message, asText)) as Record<string, unknown>,
   };
 }
+
+const asText = (_: string, value: unknown) => (typeof value === "bigint" ? `${value}` : value);
 
 /** EIP-712 typed data as wallets take them; the documentation shows the first of these types. */
 export function typedDataOf<const T extends string>(

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type BatchVaultProof, type Hex, STATUSES } from "../../core/index.ts";
 import { tipOwnerOf } from "../../core/internal.ts";
-import { withdrawCalldata } from "../../core/l1/index.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { paidBy, portal } from "./batches.ts";
@@ -165,7 +164,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
       return {
         ...proof,
         portal,
-        withdrawCalldata: ownCalldata(
+        withdrawCalldata: await ownCalldata(
           own.availableBalance,
           await engine.proofs.exit(vaultId, paidBy(request)),
         ),
@@ -192,9 +191,11 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
  * The calldata for the owner's own account, without the operator. Null while L1 has no batch of it,
  * and when nothing is left.
  */
-function ownCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
+async function ownCalldata(quantity: bigint, proof: BatchVaultProof): Promise<Hex | null> {
   const { header } = proof;
   if (header === null || quantity === 0n) return null;
+  // Loaded here, because commands share this file's forms.
+  const { withdrawCalldata } = await import("../../core/l1/index.ts");
   const recipient = tipOwnerOf(proof);
   return withdrawCalldata({ ...proof, header, quantity, recipient, authorization: null });
 }

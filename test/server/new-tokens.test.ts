@@ -5,7 +5,7 @@ import type { Hex } from "viem";
 import * as viem from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Role } from "../../core/index.ts";
-import { readTokenCreation } from "../../core/internal.ts";
+import { readTokenCreation } from "../../core/l1/own-token.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import type { TokenCreation, TokenProgress } from "../../server/client/index.ts";

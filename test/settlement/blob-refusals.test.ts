@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { CommittedData } from "../../core/archive/committed-data.ts";
 import { cappedFees, capsOf, type Fees, higherFees } from "../../core/l1/fees.ts";
 import { ViemReader } from "../../core/l1/reader.ts";
-import { placeRollupData, type RollupData } from "../../core/settlement/settler.ts";
+import type { RollupData } from "../../core/settlement/rollup-data.ts";
+import { placeRollupData } from "../../core/settlement/settler.ts";
 
 const GWEI = 10n ** 9n;
 

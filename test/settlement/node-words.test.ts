@@ -1,7 +1,8 @@
 import { createClient, custom, encodeErrorResult, parseAbi } from "viem";
 import { readContract } from "viem/actions";
 import { describe, expect, test } from "vitest";
-import { askL1, isUnreachable, revertReason } from "../../core/l1/connection.ts";
+import { askL1, isUnreachable } from "../../core/l1/connection.ts";
+import { revertReason } from "../../core/l1/reason.ts";
 
 const abi = parseAbi(["function owner() view returns (address)", "error Held(uint256 id)"]);
 const data = encodeErrorResult({ abi, errorName: "Held", args: [7n] });

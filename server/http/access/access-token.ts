@@ -10,13 +10,10 @@ import {
 } from "../../../core/index.ts";
 import { orNull } from "../../../core/internal.ts";
 import { ServerError } from "../errors.ts";
-
-export const TOKEN_SECONDS = 15 * 60;
+import { ISSUER, TOKEN_SECONDS } from "./token-terms.ts";
 
 const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
-/** The `iss` of this server's own tokens. No other issuer may use this name. */
-export const ISSUER = "mintmark";
 
 /** Signature algorithms of other issuers: public keys only, so a verifier cannot issue tokens. */
 const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];

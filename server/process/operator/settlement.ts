@@ -1,18 +1,19 @@
 import { isAbsolute } from "node:path";
-import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { BeaconNode, BlobFolder, HttpBatchSource } from "../../../core/archive/index.ts";
-import { RemoteMember } from "../../../core/committee/index.ts";
 import { type Asset, type Engine, KzgThread, MintmarkError } from "../../../core/index.ts";
-import { connectL1, readL1, readMirror } from "../../../core/l1/index.ts";
-import { adoptFromL1, rescan } from "../../../core/settlement/index.ts";
-import { finalityOf } from "../../jobs/chain.ts";
-import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";
 import { SETTINGS } from "../settings/settings.ts";
-import { reserveSettling, settlerOver } from "../settling.ts";
 import { ASSET_ID, ofAsset, operatorsAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
+
+/** What runs an operation is loaded then: the forms of all are what a command's help needs. */
+const toL1 = async () => {
+  const [l1, { finalityOf }] = await Promise.all([
+    import("../../../core/l1/index.ts"),
+    import("../../jobs/chain.ts"),
+  ]);
+  return { ...l1, finalityOf };
+};
 
 const key = privateKey("Give a private key");
 const rpc = url("the address of the chain's RPC").meta({
@@ -71,6 +72,10 @@ export const SETTLEMENT_OPERATIONS = {
     args: ["assetId"],
     answer: operatorsAsset,
     async run(engine, { assetId, rpc, registrarKey }) {
+      const [{ privateKeyToAccount }, { connectL1, readL1 }] = await Promise.all([
+        import("viem/accounts"),
+        toL1(),
+      ]);
       const asset = await findAsset(engine, assetId);
       const { settlement } = engine;
       const l1 = await readL1({ ...settlement, rpc });
@@ -134,6 +139,12 @@ export const SETTLEMENT_OPERATIONS = {
       { rpc, fromBlock, confirmations, peers, members, beacons, blobs: folder },
       { signal },
     ) {
+      const [{ BeaconNode, BlobFolder, HttpBatchSource }, { finalityOf, readL1 }, { adoptFromL1 }] =
+        await Promise.all([
+          import("../../../core/archive/index.ts"),
+          toL1(),
+          import("../../../core/settlement/index.ts"),
+        ]);
       const l1 = await readL1({ ...engine.settlement, rpc, finality: finalityOf(confirmations) });
       const urls = new Set([...peers, ...members.map(({ url }) => url)]);
       const sources = [...urls].map((url) => new HttpBatchSource(url));
@@ -154,6 +165,10 @@ export const SETTLEMENT_OPERATIONS = {
         .describe("first take back what is recorded of these blocks, whatever the node says now"),
     }),
     async run(engine, { rpc, fromBlock, confirmations, chain, takeBack }, { signal }) {
+      const [{ finalityOf, readL1, readMirror }, { rescan }] = await Promise.all([
+        toL1(),
+        import("../../../core/settlement/index.ts"),
+      ]);
       const { chainId, contract } = engine.operator.portal(chain ?? engine.settlement.chainId);
       const at = { chainId, contract, rpc, finality: finalityOf(confirmations) };
       const isHome = chainId === engine.settlement.chainId;
@@ -174,6 +189,17 @@ export const SETTLEMENT_OPERATIONS = {
       { rpc, confirmations, members, operatorKey, operatorSigner, ...terms },
       { signal },
     ) {
+      const [
+        { RemoteMember },
+        { connectL1, finalityOf },
+        { accountOf },
+        { reserveSettling, settlerOver },
+      ] = await Promise.all([
+        import("../../../core/committee/index.ts"),
+        toL1(),
+        import("../account.ts"),
+        import("../settling.ts"),
+      ]);
       using _ = reserveSettling(engine, {
         code: "l1_failed",
         detail: "Another commit is in progress; wait for it.",

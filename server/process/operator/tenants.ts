@@ -12,8 +12,8 @@ import {
   textUpTo,
   uuid,
 } from "../../routes/api/fields.ts";
-import { invitation, person, role } from "../../routes/console.ts";
 import { eventType } from "../../routes/events.ts";
+import { invitation, person, role } from "../../routes/person.ts";
 import { apiKey, application } from "../../routes/service.ts";
 import { balance, user } from "../../routes/users.ts";
 import { webhook } from "../../routes/webhooks.ts";

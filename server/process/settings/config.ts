@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import type { z } from "zod";
-import { type ErrorCode, MintmarkError } from "../../../core/index.ts";
+import { type ErrorCode, MintmarkError } from "../../../core/basics.ts";
 import { nearest } from "../../http/nearest.ts";
-import { KeystoreError } from "../account.ts";
 import { ALL_SETTINGS } from "./process-settings.ts";
 import { type Config, isSecret, SETTINGS, settings } from "./settings.ts";
 
@@ -11,6 +10,12 @@ import { type Config, isSecret, SETTINGS, settings } from "./settings.ts";
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly code = "validation_failed";
+}
+
+/** A keystore that cannot be opened. Its message names the file, and never the password. */
+export class KeystoreError extends Error {
+  override readonly name = "KeystoreError";
+  readonly code = "keystore_invalid";
 }
 
 /** Commands read these besides settings. A shell often exports them for all commands. */

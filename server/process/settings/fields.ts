@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { Hex } from "../../../core/index.ts";
-import { CHECKSUM_WRONG, checksumHolds } from "../../../core/internal.ts";
+import { CHECKSUM_WRONG, checksumHolds, type Hex } from "../../../core/basics.ts";
 
 /** Fields of settings, which come as text. `asked` ends a message, or is one. */
 

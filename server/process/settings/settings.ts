@@ -1,12 +1,10 @@
 import { z } from "zod";
-import { DEFAULT_LIMITS } from "../../../core/index.ts";
-import { MAX_MEMBERS } from "../../../core/protocol/index.ts";
-import { ROLLUP_DATA } from "../../../core/settlement/index.ts";
-import { ISSUER } from "../../http/access/access-token.ts";
+import { DEFAULT_LIMITS, MAX_MEMBERS, ROLLUP_DATA } from "../../../core/basics.ts";
 import { DEFAULT_FILLS_PER_DAY } from "../../http/access/fill-budget.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS } from "../../http/access/owner-relay.ts";
 import { DEFAULT_MEMORY_BYTES } from "../../http/access/rate-account.ts";
 import { DEFAULT_RATE_LIMITS } from "../../http/access/rate-limit.ts";
+import { ISSUER } from "../../http/access/token-terms.ts";
 import { ABOUT } from "./about.ts";
 import {
   address,

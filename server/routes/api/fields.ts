@@ -1,19 +1,17 @@
 import { z } from "zod";
 import {
+  CHECKSUM_WRONG,
+  checksumHolds,
   type Hex,
+  isVisible,
   MAX_AMOUNT,
   MAX_REFERENCE,
   MODES,
-  SERIES,
-  STANDARDS,
-} from "../../../core/index.ts";
-import {
-  CHECKSUM_WRONG,
-  checksumHolds,
-  isVisible,
   NOT_HIDDEN,
   readSpelling,
-} from "../../../core/internal.ts";
+  SERIES,
+  STANDARDS,
+} from "../../../core/basics.ts";
 
 /** Named schemas of the OpenAPI document: of requests and of responses. */
 export const requestComponents = z.registry<{ id: string }>();
