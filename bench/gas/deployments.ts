@@ -1,10 +1,20 @@
-import { type Address, type Hex, size } from "viem";
+import {
+  type Address,
+  concatHex,
+  encodeAbiParameters,
+  type Hex,
+  keccak256,
+  size,
+  toHex,
+} from "viem";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { deployContract } from "../../scripts/deploy/deployer.ts";
 import { account, openGasChain, owners } from "./chain.ts";
 import { measurement, type Section } from "./report.ts";
 
 const MANY = 100;
+/** A proof has so many siblings in a list of a million. */
+const SIBLINGS = 20;
 
 /**
  * The cost of mints without an L2: OpenZeppelin's tokens and ERC721A, without access control or
@@ -37,10 +47,14 @@ export async function plainSection() {
   };
   const row = async (label: string, hash: Promise<Hex>, count = 1) =>
     measurement(label, await gasOf(hash), count);
+  const claims = {
+    erc721: await claimGas(await viem.deployContract("PlainClaimERC721"), gasOf),
+    erc20: await claimGas(await viem.deployContract("PlainClaimERC20"), gasOf),
+  };
   const oneOwner = Array.from({ length: MANY }, () => second);
   const section: Section = {
     title: "Plain mints on L1, to compare",
-    method: `OpenZeppelin's tokens and ERC721A, with a bare \`mint\` and no access control. None is the contract's first mint.`,
+    method: `OpenZeppelin's tokens and ERC721A, with a bare \`mint\` and no access control. None is the contract's first mint. A claim is OpenZeppelin's MerkleProof of ${SIBLINGS} siblings and its BitMaps, and a mint.`,
     unit: "mint",
     measurements: [
       measurement("ERC-721, new owner", newOwner.erc721),
@@ -73,9 +87,41 @@ export async function plainSection() {
       ),
       measurement("ERC-20, new holder", newOwner.erc20),
       await row("ERC-20, holder", erc20.write.mint([second, 1n])),
+      measurement("ERC-721, claimed by a Merkle proof, new owner", claims.erc721.claim),
+      measurement("ERC-20, claimed by a Merkle proof, new holder", claims.erc20.claim),
+      measurement("The root of all claims", claims.erc721.root),
     ],
   };
   return { newOwner, section };
+}
+
+/** The gas of a list's root, and of its second claim. The first one makes the bitmap's word. */
+async function claimGas(
+  contract: {
+    readonly write: {
+      setRoot(args: readonly [Hex]): Promise<Hex>;
+      claim(args: readonly [bigint, Address, bigint, readonly Hex[]]): Promise<Hex>;
+    };
+  },
+  gasOf: (hash: Promise<Hex>) => Promise<number>,
+) {
+  const claims = owners(2, "claim").map(
+    (owner, i) => [BigInt(i), owner, 10_000n + BigInt(i)] as const,
+  );
+  const leaves = claims.map((claim) => {
+    const types = ["uint256", "address", "uint256"].map((type) => ({ type }));
+    return keccak256(keccak256(encodeAbiParameters(types, claim)));
+  });
+  const [left, right] = leaves as [Hex, Hex];
+  const above = Array.from({ length: SIBLINGS - 1 }, (_, i) => keccak256(toHex(`sibling ${i}`)));
+  const root = [right, ...above].reduce(
+    (node, sibling) => keccak256(concatHex([node, sibling].toSorted())),
+    left,
+  );
+  const [first, second] = claims as [(typeof claims)[0], (typeof claims)[0]];
+  const rootGas = await gasOf(contract.write.setRoot([root]));
+  await gasOf(contract.write.claim([...first, [right, ...above]]));
+  return { root: rootGas, claim: await gasOf(contract.write.claim([...second, [left, ...above]])) };
 }
 
 /** EIP-170. */

@@ -21,14 +21,6 @@ const BLOB_GAS = 32;
 /** A blob costs all of its elements, however few hold a mint. */
 const ELEMENTS = 4_096;
 const MINUTES_OF_A_YEAR = 365 * 24 * 60;
-/**
- * Gas of a claim by a proof of 20 siblings, of OpenZeppelin's MerkleProof and BitMaps, that mints an
- * ERC-721 or an ERC-20 of OpenZeppelin to a new owner. It was measured by hand in November 2026, on
- * an in-process chain like that of docs/gas.md; no command of this repository measures it again.
- */
-const MERKLE_CLAIM = { erc721: 92_165, erc20: 74_915 };
-/** Gas of the transaction that writes the root of all claims. */
-const MERKLE_ROOT = 50_000;
 const EXIT = "ERC-721, owner calls, storage word shared";
 
 /**
@@ -107,16 +99,16 @@ export function priceTable(gasPage: string, { l1, blob, ether, base }: Prices): 
     ],
     [
       "Merkle claim of an ERC-721 on Base",
-      dollars(MERKLE_ROOT, base),
-      dollars(MERKLE_CLAIM.erc721, base),
+      dollars(plain("The root of all claims"), base),
+      dollars(plain("ERC-721, claimed by a Merkle proof, new owner"), base),
       "the issuer until the root, then Base",
       "after the claim",
       "a page for claims",
     ],
     [
       "Merkle claim of an ERC-20 on Base",
-      dollars(MERKLE_ROOT, base),
-      dollars(MERKLE_CLAIM.erc20, base),
+      dollars(plain("The root of all claims"), base),
+      dollars(plain("ERC-20, claimed by a Merkle proof, new holder"), base),
       "the issuer until the root, then Base",
       "after the claim",
       "a page for claims",
