@@ -1,6 +1,6 @@
 /**
- * What settings, help and error messages need of the core. It loads no engine and no library, so
- * that a command answers `--help` at once. Not an entry point of the package.
+ * Parts of the core for settings, help and error messages. They load no engine and no viem, so that a
+ * command answers `--help` at once. Not an entry point of the package.
  */
 export { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "./errors.ts";
 export { DEFAULT_LIMITS } from "./ledger/options.ts";

@@ -180,7 +180,7 @@ function sealBatch(
   tellSealed(ledger, group, record, closed.vaults, time);
   group.onDurable(() => {
     ledger.batches.unsealed.release(closed);
-    ledger.services.emit("batch.sealed", batchView(record));
+    ledger.services.emit("batch", { type: "batch.sealed", batch: batchView(record) });
   });
   return record;
 }

@@ -87,9 +87,6 @@ export async function failSlots(
   tellFailed(ledger, group, batch, vaults, added);
   for (const { vaultId, failure } of pending)
     await failVoidWithdrawals(ledger, group, vaultId, failure);
-  group.onDurable(() =>
-    ledger.services.emit("mint.failed", { batch: batchView(batch), slots: added }),
-  );
 }
 
 /** Any transaction that was sent carried the old batch. */

@@ -11,7 +11,7 @@ import {
   type Uuid,
 } from "../model.ts";
 import type { BatchEventType, StoredEvent } from "../store/event-record.ts";
-import { decodeEvent, encodeEvent } from "../store/event-record.ts";
+import { decodeEvent, encodeEvent, storedFields } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, batchApplicationsRecord } from "../store/records.ts";
@@ -34,17 +34,18 @@ export function tell(
 ): void {
   const application = ledger.tenants.applications.change(group, applicationIndex);
   application.eventCount += 1;
-  group.put(
-    keyOf.applicationEvent(applicationIndex, application.eventCount),
-    encodeEvent(time, event),
-  );
   const { applicationId, eventCount: sequence } = application;
-  const read = async () => {
-    const [written] = await readEvents(ledger, applicationIndex, sequence, sequence);
-    if (written === undefined) throw new MintmarkError("store_corrupt");
-    return { applicationId, event: written };
+  group.put(keyOf.applicationEvent(applicationIndex, sequence), encodeEvent(time, event));
+  const told = () => {
+    const written = { sequence, time, event: storedFields(event) };
+    const toldOf = (userIds: UserIds) =>
+      ({ applicationId, event: eventOf(written, userIds) }) as EngineEvents[EventType];
+    // A record has the user's index, so its id is read.
+    return "userIndex" in event
+      ? userIdsOf(ledger, applicationIndex, [written]).then(toldOf)
+      : toldOf(new Map());
   };
-  group.onDurable(() => ledger.services.emit("event", read));
+  group.onDurable(() => ledger.services.emit(event.type, told));
 }
 
 /** Records which applications have vaults in a sealed batch, and adds an event for each. */
@@ -141,23 +142,37 @@ async function readEvents(ledger: TenantLedger, application: number, first: numb
     if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
     return { sequence: first + i, ...decodeEvent(record, name) };
   });
+  const userIds = await userIdsOf(ledger, application, stored);
+  return stored.map((written) => eventOf(written, userIds));
+}
+
+/** An event in the application's log. */
+type WrittenEvent = { readonly sequence: number } & ReturnType<typeof decodeEvent>;
+type UserIds = ReadonlyMap<number, Uuid>;
+
+async function userIdsOf(
+  ledger: TenantLedger,
+  application: number,
+  written: readonly WrittenEvent[],
+): Promise<UserIds> {
   const users = [
-    ...new Set(stored.flatMap(({ event }) => ("userIndex" in event ? [event.userIndex] : []))),
+    ...new Set(written.flatMap(({ event }) => ("userIndex" in event ? [event.userIndex] : []))),
   ];
   const found = await readUsers(ledger, application, users);
-  const userIds = new Map(users.map((index, i) => [index, found[i]?.userId ?? ""]));
-  return stored.map(({ sequence, time: createdAt, event }) => {
-    return {
-      sequence,
-      type: event.type,
-      createdAt,
-      data: dataOf(event, userIds),
-    } as ApplicationEvent;
-  });
+  return new Map(users.map((index, i) => [index, found[i]?.userId ?? ""]));
+}
+
+/** An event as everybody gets it: listeners, streams and webhooks. */
+function eventOf(
+  { sequence, time: createdAt, event }: WrittenEvent,
+  userIds: UserIds,
+): ApplicationEvent {
+  const data = dataOf(event, userIds);
+  return { sequence, type: event.type, createdAt, data } as ApplicationEvent;
 }
 
 /** The event's data in the API's terms. */
-function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): ApplicationEvent["data"] {
+function dataOf(event: StoredEvent, userIds: UserIds): ApplicationEvent["data"] {
   if ("batchNumber" in event) {
     const { type: _, mode, batchNumber, ...data } = event;
     return { batchId: batchIdOf(mode, batchNumber), dataAvailabilityMode: mode, ...data };

@@ -1,5 +1,5 @@
-import type { ApplicationEvent, Batch, EventType, Uuid, Withdrawal } from "../model.ts";
-import type { VoidSlots } from "../sealing/void-runs.ts";
+import type { ApplicationEvent, Batch, EventType, Uuid } from "../model.ts";
+import type { BatchEventType } from "../store/event-record.ts";
 
 type Listener<K extends keyof EngineEvents> = (event: EngineEvents[K]) => void;
 
@@ -26,25 +26,24 @@ export class EventHub {
   }
 
   /**
-   * Emits an event, or what a function reads, behind those that still wait for a read. A failed
-   * read drops it.
+   * Emits an event, or what a function makes or reads of it, behind those that still wait for a
+   * read. The function is called for listeners only. A failed read drops the event.
    */
   readonly emit = <K extends keyof EngineEvents>(
     type: K,
-    event: EngineEvents[K] | (() => Promise<EngineEvents[K]>),
+    event: EngineEvents[K] | (() => EngineEvents[K] | Promise<EngineEvents[K]>),
   ): void => {
-    if (typeof event !== "function" && this.#before === null) this.#tell(type, event);
-    else if (typeof event !== "function" || this.#listeners.has(type)) {
-      const telling = this.#tellLater(
-        type,
-        typeof event === "function" ? event() : event,
-        this.#before,
-      );
-      this.#before = telling;
-      void telling.finally(() => {
-        if (this.#before === telling) this.#before = null;
-      });
+    if (this.#heard(type).length === 0) return;
+    const made = typeof event === "function" ? event() : event;
+    if (!(made instanceof Promise) && this.#before === null) {
+      this.#tell(type, made);
+      return;
     }
+    const telling = this.#tellLater(type, made, this.#before);
+    this.#before = telling;
+    void telling.finally(() => {
+      if (this.#before === telling) this.#before = null;
+    });
   };
 
   /** Resolves when every emitted event has been delivered. */
@@ -61,8 +60,14 @@ export class EventHub {
     if (read.status === "fulfilled") this.#tell(type, read.value);
   }
 
+  /** The listeners of an event of the type. */
+  #heard(type: keyof EngineEvents) {
+    const all = OF_PROCESS.includes(type) ? [] : (this.#listeners.get("event") ?? []);
+    return [...(this.#listeners.get(type) ?? []), ...all];
+  }
+
   #tell<K extends keyof EngineEvents>(type: K, event: EngineEvents[K]): void {
-    for (const { listener } of this.#listeners.get(type) ?? []) {
+    for (const { listener } of this.#heard(type)) {
       try {
         (listener as Listener<K>)(event);
       } catch (error) {
@@ -72,46 +77,29 @@ export class EventHub {
   }
 }
 
-/** A batch is told under the names that webhooks and streams have. */
-type BatchEvents = { readonly [T in Extract<EventType, `batch.${string}`>]: Batch };
-/** Everything that webhooks and streams tell of withdrawals. */
-type WithdrawalEvents = {
-  readonly [T in Extract<EventType, `withdrawal.${string}`>]: {
-    readonly applicationId: Uuid;
-    readonly type: T;
-    /** Its current state. */
-    readonly withdrawal: Withdrawal;
-  };
-};
+/** The events that concern the process alone. */
+const OF_PROCESS: readonly string[] = ["access", "batch", "webhook"];
 
-/** Everything that webhooks and streams tell of orders. */
-type OrderEvents = {
-  readonly [T in Extract<EventType, `order.${string}`>]: {
-    readonly type: T;
-    readonly orderId: Uuid;
-  };
-};
+/** An event of an application, as webhooks and streams tell it. */
+interface Told<T extends EventType> {
+  readonly applicationId: Uuid;
+  readonly event: Extract<ApplicationEvent, { readonly type: T }>;
+}
 
 /**
- * A durable change, told in the order of the journal. It has the name that webhooks and streams
- * have for it, and the engine's own record as its data. `event` has all types, with the data of
- * webhooks; `access` and `webhook` concern the process alone.
+ * Durable changes, told in the order of the journal: by each type of what webhooks and streams tell,
+ * of all applications and with the same data. `event` has all of these types. `access`, `batch` and
+ * `webhook` concern the process alone.
  */
-export interface EngineEvents extends BatchEvents, WithdrawalEvents, OrderEvents {
-  /** Everything that webhooks and streams tell, of all applications and with the same data. */
-  readonly event: { readonly applicationId: Uuid; readonly event: ApplicationEvent };
-  readonly "mint.accepted": {
-    readonly applicationId: Uuid;
-    readonly mintId: Uuid;
-    readonly mints: number;
-  };
-  /** Slots became void because L1 refuses them. */
-  readonly "mint.failed": { readonly batch: Batch; readonly slots: readonly VoidSlots[] };
+export interface EngineEvents extends Readonly<{ [T in EventType]: Told<T> }> {
+  readonly event: Told<EventType>;
   /**
    * A key was revoked, a sign-in ended, or an application suspended or resumed. null: the
    * operator's sign-in.
    */
   readonly access: { readonly applicationId: Uuid | null };
+  /** A step of a batch, told once. Each of its applications has an event of this type besides. */
+  readonly batch: { readonly type: BatchEventType; readonly batch: Batch };
   /** A webhook was created, changed, deleted, disabled or enabled. */
   readonly webhook: { readonly webhookId: Uuid; readonly applicationId: Uuid };
 }

@@ -334,7 +334,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   #apply(group: Group, application: ApplicationRecord, key: KeyRecord): MintOutcome {
     const ledger = this.#ledger;
     const columns = this.#columns;
-    const { applicationIndex, applicationId } = application;
+    const { applicationIndex } = application;
     const users = this.#users.map(
       (known, i) => known ?? this.#createUser(group, applicationIndex, i),
     );
@@ -382,9 +382,6 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#decision?.decide(group, { sequence, mintId });
     const told = { users: users.length, mints: columns.count };
     tell(ledger, group, applicationIndex, time, { type: "mint.accepted", mintId, ...told });
-    group.onDurable(() =>
-      ledger.services.emit("mint.accepted", { applicationId, mintId, mints: columns.count }),
-    );
     for (const batch of closed) void sealClosed(ledger, group, batch);
     return { sequence, minted: { time, header, columns, placed, users } };
   }

@@ -34,14 +34,12 @@ export function putOrder(
 ): OrderRecord {
   const { orderId, vaultId, counterId, applicationIndex, updatedAt } = record;
   const type = eventOf(record, before);
-  if (type !== null) {
+  if (type !== null)
     tell(ledger, group, applicationIndex, updatedAt, {
       type,
       ...record,
       counterOrderId: counterId,
     });
-    group.onDurable(() => ledger.services.emit(type, { type, orderId }));
-  }
   const id = encodeRecord(orderIdRecord, orderId);
   group.stage(keyOf.order(orderId), encodeRecord(orderRecord, record));
   if (before === null) {

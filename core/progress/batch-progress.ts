@@ -193,12 +193,12 @@ export async function putBatch(
   ledger: Ledger,
   group: Group,
   record: BatchRecord,
-  event: Exclude<BatchEventType, "batch.sealed">,
+  type: Exclude<BatchEventType, "batch.sealed">,
   time: number,
 ): Promise<BatchRecord> {
   ledger.batches.putBatch(group, record);
-  await tellBatch(ledger, group, event, record, time);
-  group.onDurable(() => ledger.services.emit(event, batchView(record)));
+  await tellBatch(ledger, group, type, record, time);
+  group.onDurable(() => ledger.services.emit("batch", { type, batch: batchView(record) }));
   return record;
 }
 

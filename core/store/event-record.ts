@@ -111,6 +111,14 @@ export function encodeEvent(time: number, event: StoredEvent): Buffer {
   return LAYOUTS.encode(time, event.type, event);
 }
 
+/** The event with the fields of its type alone, which a record holds. */
+export function storedFields(event: StoredEvent): StoredEvent {
+  const fields: Record<string, unknown> = { type: event.type };
+  const given: Readonly<Record<string, unknown>> = event;
+  for (const name of Object.keys(TYPES[event.type][1])) fields[name] = given[name];
+  return fields as StoredEvent;
+}
+
 export function decodeEvent(
   record: Uint8Array,
   name: string,

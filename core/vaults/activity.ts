@@ -81,7 +81,7 @@ export async function readActivities(
 }
 
 /**
- * Writes a withdrawal and its indexes, and tells its application and listeners. A new one has null
+ * Writes a withdrawal and its indexes, and tells its application. A new one has null
  * `before`.
  */
 export function putWithdrawal(
@@ -102,17 +102,6 @@ export function putWithdrawal(
   }
   tell(ledger, group, record.applicationIndex, record.updatedAt, { type, ...record });
   group.stage(keyOf.withdrawal(record.withdrawalId), encodeRecord(withdrawalRecord, record));
-  group.onDurable(() => {
-    const application = ledger.tenants.applications.durable.get(record.applicationIndex);
-    if (application === undefined) return;
-    const { applicationId } = application;
-    // The record lacks the user's id, so listeners get it one read later.
-    ledger.services.emit(type, async () => ({
-      applicationId,
-      type,
-      withdrawal: await withdrawalView(ledger, record),
-    }));
-  });
   return record;
 }
 

@@ -90,6 +90,7 @@ export async function beginCluster(store: string): Promise<number> {
 
 /** The cluster's journal that the settings name; undefined without one. */
 async function journalIn(read: ReturnType<typeof settings>) {
+  if (read.MINTMARK_JOURNAL === undefined) return undefined;
   return (await import("../../server/process/cluster.ts")).openJournal(read);
 }
 

@@ -6,6 +6,7 @@ import {
   type Hash,
   WITHDRAWAL_EVENTS,
 } from "../../core/index.ts";
+import { unpackVaultId } from "../../core/protocol/index.ts";
 import type { GasOf } from "./chain.ts";
 
 type Work = "commit" | "withdrawal";
@@ -50,15 +51,9 @@ export function logProgress(
     return mined.gas;
   };
 
-  const withdrawn = ({ type, withdrawal }: EngineEvents[(typeof WITHDRAWAL_EVENTS)[number]]) => {
-    const {
-      withdrawalId,
-      chainId,
-      vaultId,
-      quantity,
-      l1TxHash: txHash,
-      failure: reason,
-    } = withdrawal;
+  const withdrawn = ({ event }: EngineEvents[(typeof WITHDRAWAL_EVENTS)[number]]) => {
+    const { type, data } = event;
+    const { withdrawalId, chainId, vaultId, quantity, l1TxHash: txHash, failure: reason } = data;
     const fields = {
       withdrawalId,
       chainId: `${chainId}`,
@@ -75,32 +70,24 @@ export function logProgress(
       put("warn", fields, "withdrawal taken back by a reorganisation of L1; it is paid again");
   };
 
+  const stepped = ({ type, batch }: EngineEvents["batch"]) => {
+    const { l1TxHash: txHash, l1BlockNumber } = batch;
+    const fields = fieldsOf(batch);
+    if (type === "batch.sealed") put("info", fields, "batch sealed");
+    else if (type === "batch.settled") {
+      const gas = gasUsed("commit", engine.settlement.chainId, txHash);
+      put("info", { ...fields, txHash, block: l1BlockNumber?.toString() }, "batch committed", gas);
+    } else if (type === "batch.finalized") put("info", fields, "batch final");
+    else if (type === "batch.reverted")
+      put("warn", fields, "batch taken back by a reorganisation of L1; it is committed again");
+  };
+
   const unsubscribe = [
-    engine.events.on("batch.sealed", (batch) => put("info", fieldsOf(batch), "batch sealed")),
-    engine.events.on("batch.settled", (batch) => {
-      const fields = {
-        ...fieldsOf(batch),
-        txHash: batch.l1TxHash,
-        block: batch.l1BlockNumber?.toString(),
-      };
-      put(
-        "info",
-        fields,
-        "batch committed",
-        gasUsed("commit", engine.settlement.chainId, batch.l1TxHash),
-      );
-    }),
-    engine.events.on("batch.finalized", (batch) => put("info", fieldsOf(batch), "batch final")),
-    engine.events.on("batch.reverted", (batch) =>
-      put(
-        "warn",
-        fieldsOf(batch),
-        "batch taken back by a reorganisation of L1; it is committed again",
-      ),
-    ),
-    engine.events.on("mint.failed", ({ batch, slots }) => {
-      for (const { count, failure } of slots)
-        put("warn", { ...fieldsOf(batch), vaults: count, reason: failure }, "mints refused by L1");
+    engine.events.on("batch", stepped),
+    engine.events.on("mint.failed", ({ event: { data } }) => {
+      const { mode, batchNumber } = unpackVaultId(data.firstVaultId);
+      const fields = { mode, batchNumber, vaults: data.vaults, reason: data.failure };
+      put("warn", fields, "mints refused by L1");
     }),
     engine.events.on(WITHDRAWAL_EVENTS, withdrawn),
   ];

@@ -86,15 +86,17 @@ export class Metrics {
     const attempts = "Attempts at webhooks' endpoints, by outcome: delivered, failed.";
     this.#deliveries = counter("mintmark_webhook_deliveries_total", attempts, "outcome");
     this.#unsubscribe = [
-      engine.events.on("mint.accepted", (event) => {
+      engine.events.on("mint.accepted", ({ event }) => {
         requests.inc();
-        mints.inc(event.mints);
+        mints.inc(event.data.mints);
       }),
-      engine.events.on("batch.sealed", ({ mode, vaultCount }) => sealed.inc({ mode }, vaultCount)),
-      engine.events.on(WITHDRAWAL_EVENTS, ({ type, withdrawal: { chainId } }) => {
-        withdrawals.inc({ chain: `${chainId}`, step: type.slice("withdrawal.".length) });
+      engine.events.on("batch", ({ type, batch: { mode, vaultCount } }) => {
+        if (type === "batch.sealed") sealed.inc({ mode }, vaultCount);
       }),
-      engine.events.on(ORDER_EVENTS, ({ type }) =>
+      engine.events.on(WITHDRAWAL_EVENTS, ({ event: { type, data } }) => {
+        withdrawals.inc({ chain: `${data.chainId}`, step: type.slice("withdrawal.".length) });
+      }),
+      engine.events.on(ORDER_EVENTS, ({ event: { type } }) =>
         orders.inc({ step: type.slice("order.".length) }),
       ),
     ];

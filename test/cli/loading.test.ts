@@ -26,7 +26,7 @@ function loadedBy(...args: string[]): string[] {
 const librariesOf = (files: readonly string[]) =>
   new Set(files.flatMap((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? []));
 
-/** What {@link loadedBy} a module that runs these calls of the command line. */
+/** The files that a module loads which runs these calls of the command line. */
 const loadedByCalls = (calls: string) =>
   loadedBy(
     "--input-type=module",

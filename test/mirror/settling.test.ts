@@ -232,14 +232,14 @@ describe("withdrawals of another chain's tokens", () => {
         90n,
       ]);
       const reverted: string[] = [];
-      const stop = near.engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) =>
-        reverted.push(withdrawal.status),
+      const stop = near.engine.events.on(WITHDRAWAL_EVENTS, ({ event }) =>
+        reverted.push(event.type),
       );
       await far.rpc("evm_revert", [snapshot]);
       await far.passSeconds(7n);
       await settler.round();
       stop();
-      expect(reverted).toContain("submitted");
+      expect(reverted).toContain("withdrawal.reverted");
     }
     expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([
       ["settled", "settled"],
@@ -383,8 +383,8 @@ describe("withdrawals of another chain's tokens", () => {
     asked.push(await requestFar(second, 4n));
     await far.rpc("evm_setAutomine", [false]);
     const stopping = new AbortController();
-    engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) => {
-      if (withdrawal.status === "submitted") stopping.abort(new Error("stopped"));
+    engine.events.on(WITHDRAWAL_EVENTS, ({ event }) => {
+      if (event.type === "withdrawal.submitted") stopping.abort(new Error("stopped"));
     });
     const stopped = expect(successor.round(stopping.signal)).rejects.toThrow("stopped");
     const underWay = async () => {

@@ -21,7 +21,7 @@ describe("fees", () => {
     await world.mint("erc721", "validium", "1");
     await engine.operator.seal("validium");
     const submitted: (string | null)[] = [];
-    engine.events.on("batch.submitted", ({ l1TxHash }) => submitted.push(l1TxHash));
+    engine.events.on("batch", ({ batch }) => submitted.push(batch.l1TxHash));
     await chain.rpc("evm_setAutomine", [false]);
     const settler = chain.newSettler({ engine, l1, committee });
     // Past the cap nothing more is offered, and the settler goes on with what else there is to do.

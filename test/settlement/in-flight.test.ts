@@ -292,8 +292,13 @@ describe("several commits under way", () => {
     // Long enough that a slow machine mines the first one before it is offered again.
     const l1 = await chain.connectOperator(chain.request, { replaceAfterMs: 600 });
     const offers = new Map<string, number>();
-    engine.events.on("batch.submitted", ({ batchId }) =>
-      offers.set(batchId, (offers.get(batchId) ?? 0) + 1),
+    engine.events.on(
+      "batch.submitted",
+      ({
+        event: {
+          data: { batchId },
+        },
+      }) => offers.set(batchId, (offers.get(batchId) ?? 0) + 1),
     );
     await sealMany(world, 4);
     await automine(false);

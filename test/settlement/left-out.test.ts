@@ -39,9 +39,16 @@ async function rounds(count: number): Promise<void> {
 
 function reverted(): string[] {
   const names: string[] = [];
-  world.engine.events.on("batch.reverted", ({ batchId }) => names.push(batchId));
-  world.engine.events.on(WITHDRAWAL_EVENTS, ({ type, withdrawal }) => {
-    if (type === "withdrawal.reverted") names.push(withdrawal.withdrawalId);
+  world.engine.events.on(
+    "batch.reverted",
+    ({
+      event: {
+        data: { batchId },
+      },
+    }) => names.push(batchId),
+  );
+  world.engine.events.on(WITHDRAWAL_EVENTS, ({ event: { type, data } }) => {
+    if (type === "withdrawal.reverted") names.push(data.withdrawalId);
   });
   return names;
 }
@@ -106,7 +113,14 @@ test("a node that tells each log twice, the newest first, tells of each once", a
   world = await createWorld({ request });
   const { engine, principal } = world;
   const committed: string[] = [];
-  engine.events.on("batch.settled", ({ batchId }) => committed.push(batchId));
+  engine.events.on(
+    "batch.settled",
+    ({
+      event: {
+        data: { batchId },
+      },
+    }) => committed.push(batchId),
+  );
   const first = await world.mint("erc20", "validium", "", 50);
   await world.mint("erc721", "zk-rollup", "1");
   await world.settler.round();

@@ -181,7 +181,14 @@ describe("an RPC", () => {
     const vaultId = await world.mint("erc20", "validium", "", 50);
     await settler.round();
     const reverted: string[] = [];
-    engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
+    engine.events.on(
+      "batch.reverted",
+      ({
+        event: {
+          data: { batchId },
+        },
+      }) => reverted.push(batchId),
+    );
     node.faults = { lag: Number((await l1.blockNumber()) - before) };
     const asked = () => node.asked.get("eth_blockNumber") ?? 0;
     const askedBefore = asked();

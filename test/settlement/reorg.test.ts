@@ -40,9 +40,9 @@ describe("a reorganisation below finality", () => {
       await world.mint("erc20", "validium", "", 5);
       const snapshot = await chain.rpc("evm_snapshot");
       const reverted: string[] = [];
-      engine.events.on("batch.reverted", ({ batchId, status }) =>
-        reverted.push(`${batchId} ${status}`),
-      );
+      engine.events.on("batch", ({ type, batch: { batchId, status } }) => {
+        if (type === "batch.reverted") reverted.push(`${batchId} ${status}`);
+      });
 
       await settler.round();
       const first = await engine.batches.get("zk-rollup", 0);
@@ -91,9 +91,9 @@ describe("a reorganisation below finality", () => {
 
     await reorganise(world, snapshot, 3);
     const seen: string[] = [];
-    engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) => seen.push(withdrawal.status));
+    engine.events.on(WITHDRAWAL_EVENTS, ({ event }) => seen.push(event.type));
     await settler.round();
-    expect(seen).toContain("submitted");
+    expect(seen).toContain("withdrawal.reverted");
     const second = await engine.withdrawals.get(principal.applicationId, withdrawalId);
     expect(second.status).toBe("settled");
     expect(second.l1BlockNumber).not.toBe(first.l1BlockNumber);
@@ -114,7 +114,14 @@ describe("a reorganisation below finality", () => {
 
     await reorganise(world, snapshot, 1);
     const reverted: string[] = [];
-    engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
+    engine.events.on(
+      "batch.reverted",
+      ({
+        event: {
+          data: { batchId },
+        },
+      }) => reverted.push(batchId),
+    );
     await restarted().round();
     expect(reverted).toEqual(["zk-rollup-0"]);
     const second = await engine.batches.get("zk-rollup", 0);
@@ -152,7 +159,14 @@ describe("a reorganisation of blocks that were final", () => {
       await world.mint("erc20", "validium", "", 50);
       await settler.round();
       const reverted: string[] = [];
-      engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
+      engine.events.on(
+        "batch.reverted",
+        ({
+          event: {
+            data: { batchId },
+          },
+        }) => reverted.push(batchId),
+      );
       const vaultId = await world.mint("erc20", "zk-rollup", "", 50);
       const snapshot = await chain.rpc("evm_snapshot");
       await settler.round();
@@ -214,10 +228,17 @@ describe("a reorganisation of blocks that were final", () => {
       const settler =
         started === "running" ? world.settler : chain.newSettler({ engine, l1, committee });
       const seen: string[] = [];
-      engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) => seen.push(withdrawal.status));
-      engine.events.on("batch.reverted", ({ batchId }) => seen.push(batchId));
+      engine.events.on(WITHDRAWAL_EVENTS, ({ event }) => seen.push(event.type));
+      engine.events.on(
+        "batch.reverted",
+        ({
+          event: {
+            data: { batchId },
+          },
+        }) => seen.push(batchId),
+      );
       await settler.round();
-      expect(seen).toEqual(["submitted", "submitted", "settled"]);
+      expect(seen).toEqual(["withdrawal.reverted", "withdrawal.submitted", "withdrawal.settled"]);
       expect(await l1.withdrawn(vaultId, "erc20")).toBe(20n);
       expect((await engine.operator.verify()).problems).toEqual([]);
     },

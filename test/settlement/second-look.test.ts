@@ -102,7 +102,14 @@ describe("an RPC that speaks for another chain, with a contract at the same addr
     const { vaultId } = await settled();
     const { engine, chain, l1, committee } = world;
     const reverted: string[] = [];
-    engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
+    engine.events.on(
+      "batch.reverted",
+      ({
+        event: {
+          data: { batchId },
+        },
+      }) => reverted.push(batchId),
+    );
     const settler = chain.newSettler({ engine, l1, committee, secondLookMs: 300 });
     let asked = 0;
     const { block } = l1;

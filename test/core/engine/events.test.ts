@@ -8,6 +8,7 @@ import {
   type ApplicationEvent,
   type Engine,
   type EngineEvents,
+  type EventData,
   type EventType,
   MODES,
   type Uuid,
@@ -343,17 +344,20 @@ const withdrawal = (applicationId: string) =>
 
 it("an embedder hears of changes by the names that webhooks and streams have for them", async () => {
   type Own = Exclude<keyof EngineEvents, EventType>;
-  expectTypeOf<Own>().toEqualTypeOf<"access" | "event" | "webhook">();
+  expectTypeOf<Own>().toEqualTypeOf<"access" | "batch" | "event" | "webhook">();
+  expectTypeOf<EngineEvents["batch.sealed"]["event"]["data"]>().toEqualTypeOf<
+    EventData["batch.sealed"]
+  >();
   const made = await holding();
   const { engine, tenant } = made;
-  const heard: string[] = [];
+  const heard: ApplicationEvent[] = [];
   const heardFrom = (await eventsOf(engine, tenant.applicationId)).length;
-  for (const type of ["mint.accepted", "batch.sealed", ...WITHDRAWAL_EVENTS] as const)
-    engine.events.on(type, () => heard.push(type));
+  const types = ["mint.accepted", "batch.sealed", ...WITHDRAWAL_EVENTS] as const;
+  engine.events.on(types, ({ event }) => heard.push(event));
   await withdrawOne(engine, tenant.principal, await signed(made, 10n));
   await engine.events.stream(tenant.applicationId, { after: heardFrom, follow: true }).next();
-  expect(heard).toEqual(["withdrawal.accepted"]);
-  expect(typesOf(await eventsOf(engine, tenant.applicationId, heardFrom))).toEqual(heard);
+  expect(typesOf(heard)).toEqual(["withdrawal.accepted"]);
+  expect(await eventsOf(engine, tenant.applicationId, heardFrom)).toEqual(heard);
 });
 
 describe("the hub of events", () => {
@@ -383,10 +387,10 @@ it("a withdrawal is published before its engine has closed", async () => {
   const made = await holding();
   const { engine, tenant } = made;
   const told: string[] = [];
-  engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal: { status } }) => told.push(status));
+  engine.events.on(WITHDRAWAL_EVENTS, ({ event: { type } }) => told.push(type));
   await withdrawOne(engine, tenant.principal, await signed(made, 10n));
   await engine.close();
-  expect(told).toEqual(["accepted"]);
+  expect(told).toEqual(["withdrawal.accepted"]);
 });
 
 describe("followers of events", () => {

@@ -33,8 +33,8 @@ function requestFor({ tenant, assets }: Fixture, name: string, count: number) {
 function sealed(engine: Engine, count: number): Promise<Batch[]> {
   const batches: Batch[] = [];
   return new Promise((resolve) => {
-    const off = engine.events.on("batch.sealed", (batch) => {
-      batches.push(batch);
+    const off = engine.events.on("batch", ({ type, batch }) => {
+      if (type === "batch.sealed") batches.push(batch);
       if (batches.length < count) return;
       off();
       resolve(batches);

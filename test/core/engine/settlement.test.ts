@@ -21,9 +21,7 @@ describe("the life of a batch", () => {
     const { engine, tenant, clock } = await holding();
     await using _ = engine;
     const statuses: string[] = [];
-    engine.events.on("batch.submitted", ({ status }) => statuses.push(status));
-    engine.events.on("batch.settled", ({ status }) => statuses.push(status));
-    engine.events.on("batch.finalized", ({ status }) => statuses.push(status));
+    engine.events.on("batch", ({ batch }) => statuses.push(batch.status));
     const mintStatus = async () =>
       (await engine.transactions.list(tenant.applicationId)).data[0]?.status;
     expect(await mintStatus()).toBe("batched");
@@ -134,7 +132,14 @@ describe("the life of a batch", () => {
     await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
     expect(engine.operator.portal(HOME).observed).toBe(8n);
     const reverted: string[] = [];
-    engine.events.on("batch.reverted", ({ batchId }) => reverted.push(batchId));
+    engine.events.on(
+      "batch.reverted",
+      ({
+        event: {
+          data: { batchId },
+        },
+      }) => reverted.push(batchId),
+    );
     await engine.operator.recordReorg(HOME, 6n);
     expect(await engine.batches.get("validium", 0)).toMatchObject({
       status: "submitted",
@@ -159,7 +164,7 @@ describe("a withdrawal", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     const told: string[] = [];
-    engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) => told.push(withdrawal.status));
+    engine.events.on(WITHDRAWAL_EVENTS, ({ event }) => told.push(event.type));
     const request = await signed(fix, 30n);
     const accepted = await withdrawOne(engine, tenant.principal, request);
     expect(accepted).toMatchObject({
@@ -212,7 +217,12 @@ describe("a withdrawal", () => {
       l1BlockNumber: 8n,
     });
     expect(await vault()).toMatchObject({ availableBalance: 70n, withdrawnBalance: 30n });
-    expect(told).toEqual(["accepted", "submitted", "settled", "finalized"]);
+    expect(told).toEqual([
+      "withdrawal.accepted",
+      "withdrawal.submitted",
+      "withdrawal.settled",
+      "withdrawal.finalized",
+    ]);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 

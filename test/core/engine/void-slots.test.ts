@@ -56,12 +56,12 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     await using _ = engine;
     const before = engine.batches.state();
     const told: unknown[] = [];
-    engine.events.on("mint.failed", ({ batch, slots }) => told.push([batch.batchId, slots]));
+    engine.events.on("mint.failed", ({ event: { data } }) => told.push(data));
     const batch = await engine.operator.voidSlots(mode, 0, [
       { firstSlot: 1, count: 1, failure: REASON },
     ]);
     expect(batch.status).toBe("sealed");
-    expect(told).toEqual([[`${mode}-0`, [{ firstSlot: 1, count: 1, failure: REASON }]]]);
+    expect(told).toEqual([{ firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: REASON }]);
     const sealed = await engine.batches.getSealed(mode, 0);
     const { slots: entries, assets: named, words } = decodeBatch(sealed.data);
     const slots = placeVaults(entries, mode, 0);

@@ -61,8 +61,8 @@ describe("a list that its owner signed once", () => {
     const { engine, tenant } = made;
     await using _ = engine;
     const told: string[] = [];
-    engine.events.on(WITHDRAWAL_EVENTS, ({ withdrawal }) =>
-      told.push(`${withdrawal.vaultId} ${withdrawal.status}`),
+    engine.events.on(WITHDRAWAL_EVENTS, ({ event: { type, data } }) =>
+      told.push(`${data.vaultId} ${type}`),
     );
     const list = await signedList(made, [COINS, 1n, 3n]);
     const accepted = await engine.withdrawals.request(tenant.principal, list);
@@ -71,7 +71,11 @@ describe("a list that its owner signed once", () => {
       vaultId: 0n,
       withdrawal: { quantity: 30n, recipient: ownerAddress },
     });
-    expect(told).toEqual(["0 accepted", "1 accepted", "3 accepted"]);
+    expect(told).toEqual([
+      "0 withdrawal.accepted",
+      "1 withdrawal.accepted",
+      "3 withdrawal.accepted",
+    ]);
     expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({
       availableBalance: 70n,
     });
