@@ -1,5 +1,4 @@
 import type { Hash } from "../../core/index.ts";
-import { connectL1 } from "../../core/l1/index.ts";
 import * as api from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import {
@@ -173,6 +172,7 @@ export const cancel = command({
       throw new UsageError("<id>: give 0x and 64 hex digits, or a vault's id");
     const id = isDigest ? (named.toLowerCase() as Hash) : BigInt(named);
     const { account } = await processAccount("OWNER");
+    const { connectL1 } = await import("../../core/l1/index.ts");
     const l1 = await connectL1({ ...chainOf(settings), account });
     const onSent = (sent: Hash) => progress(`sent transaction ${sent}`);
     const { txHash } = await l1.cancel(id, { signal, onSent });
