@@ -207,32 +207,50 @@ const MEMBER_MS = 3_000;
  */
 const MOST_BEHIND = 60;
 
+/** Milliseconds for which a good answer of L1 counts. Proxies probe more often than it has blocks. */
+const GOOD_MS = 10_000;
+
+/** Asks again after {@link GOOD_MS}, and after a failure at once. */
+function askedSeldom<T>(ask: () => Promise<T>): () => Promise<T> {
+  let good: { readonly until: number; readonly answer: T } | null = null;
+  return async () => {
+    if (good !== null && performance.now() < good.until) return good.answer;
+    good = null;
+    const answer = await ask();
+    good = { until: performance.now() + GOOD_MS, answer };
+    return answer;
+  };
+}
+
 /** Checks for `/readyz`. Each names one cause that would keep batches from L1. */
 function settlementChecks(options: SettlingOptions, committee: Collector): Checks {
   const { engine, l1, operator, fromBlock, mostLag, leastBalance } = options;
+  const requireInForce = askedSeldom(() => committee.requireInForce());
   return {
-    operator: async () => unless(await missingRole(options), `${operator} holds the operator role`),
-    operatorBalance: async () => {
+    operator: askedSeldom(async () =>
+      unless(await missingRole(options), `${operator} holds the operator role`),
+    ),
+    operatorBalance: askedSeldom(async () => {
       const balance = await l1.operatorBalance();
       const lack =
         balance < leastBalance ? `${operator} has ${etherText(balance)}: send it more` : null;
       return unless(lack, etherText(balance));
-    },
-    l1Lag: async () => {
+    }),
+    l1Lag: askedSeldom(async () => {
       const lag =
         (await l1.blockNumber()) -
         (engine.operator.portal(engine.settlement.chainId).observed ?? fromBlock);
       const fault = lag > mostLag ? `${lag} blocks behind L1, more than ${mostLag}` : null;
       return unless(fault, lag === 1n ? "1 block" : `${lag} blocks`);
-    },
-    l1Clock: async () => {
+    }),
+    l1Clock: askedSeldom(async () => {
       const block = await l1.block("latest");
       const age = Math.round(Date.now() / 1000) - Number(block?.timestamp ?? 0n);
       if (age < -MOST_BEHIND)
         throw new NotReady(`this clock is ${-age} s behind L1's newest block: set it`);
       return `L1's newest block is ${Math.max(age, 0)} s old`;
-    },
-    committee: () => committeeCheck(options, committee),
+    }),
+    committee: () => committeeCheck(options, committee, requireInForce),
   };
 }
 
@@ -270,8 +288,9 @@ export function unsettledChecks(engine: Engine): Checks {
 async function committeeCheck(
   { engine, members, threshold }: SettlingOptions,
   committee: Collector,
+  requireInForce: () => Promise<unknown>,
 ): Promise<string> {
-  await committee.requireInForce().catch((error: unknown) => {
+  await requireInForce().catch((error: unknown) => {
     if (!(error instanceof MintmarkError) || error.code !== "validation_failed") throw error;
     throw new NotReady(error.message);
   });
