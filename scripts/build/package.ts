@@ -5,9 +5,8 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import source from "../../package.json" with { type: "json" };
-import { bundleOptions, chartStyle, SCRIPTS } from "../../server/pages/bundle.ts";
+import { chartStyle, pageScripts, SCRIPTS } from "../../server/pages/bundle.ts";
 import { answerHelp } from "../cli/exit.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -28,11 +27,11 @@ const compile = [
   "--noCheck",
 ];
 execFileSync(process.execPath, compile, { stdio: ["ignore", 2, 2] });
-for (const page of SCRIPTS)
-  for (const { contents } of (await build(bundleOptions(page))).outputFiles) {
-    mkdirSync(`${DIST}/server/pages/${page}`, { recursive: true });
-    writeFileSync(`${DIST}/server/pages/${page}/bundle.js`, contents);
-  }
+for (const page of SCRIPTS) {
+  const folder = `${DIST}/server/pages/${page}/scripts`;
+  mkdirSync(folder, { recursive: true });
+  for (const [name, script] of await pageScripts(page)) writeFileSync(`${folder}/${name}`, script);
+}
 // Pages have other files beside their scripts.
 cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, {
   recursive: true,

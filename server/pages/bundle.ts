@@ -1,11 +1,15 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BuildOptions, Plugin } from "esbuild";
 
 /** The folder that holds `core` and `server`. */
 const ROOT = new URL("../../", import.meta.url);
 
-export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "withdraw"] as const;
+export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference"] as const;
+
+/** The page's scripts by the names of their files. */
+export type Scripts = ReadonlyMap<string, Buffer>;
 
 const JSX = { jsx: "automatic", jsxImportSource: "preact" } as const;
 
@@ -42,54 +46,30 @@ const noUndeployed: Plugin = {
   },
 };
 
-/** The core's modules that the explorer's script gives to the one that it loads later. */
-const SHARED = ["errors", "protocol/kzg", "protocol/proof", "protocol/transfer-proof"] as const;
-
-/** Leaves what the visitor has already out of the script that follows. */
-const explorerHas: Plugin = {
-  name: "explorer-has",
-  setup({ onResolve }) {
-    const filter = new RegExp(
-      `/(?:${SHARED.map((path) => path.replace(/.*\//, "")).join("|")})\\.ts$`,
-    );
-    onResolve({ filter }, () => ({ path: "/explorer/explorer.js", external: true }));
-  },
-};
-
-/** The explorer, which has exports. */
-const explorerEntry = {
-  stdin: {
-    contents: [
-      'import "./server/pages/explorer/main.tsx";',
-      ...SHARED.map((path) => `export * from "./core/${path}.ts";`),
-    ].join("\n"),
-    resolveDir: fileURLToPath(ROOT),
-  },
-};
-
 /**
- * The build of a page's script: one file with the same bytes for the same sources; readable where
- * it checks proofs.
+ * The build of a page's scripts, with the same bytes for the same sources; readable where it checks
+ * proofs. The explorer loads `withdraw.js` when an owner sends a transaction, and both share the
+ * other files.
  */
 export function bundleOptions(
   page: (typeof SCRIPTS)[number],
 ): BuildOptions & { readonly write: false } {
   // Visitors read the explorer's script as it is served; the others are mostly libraries.
   const isMinified = page !== "explorer";
+  const entries = page === "explorer" ? [page, "withdraw"] : [page];
   return {
     absWorkingDir: fileURLToPath(ROOT),
-    ...(page === "explorer" ? explorerEntry : { entryPoints: [`server/pages/${page}/main.tsx`] }),
+    entryPoints: Object.fromEntries(entries.map((name) => [name, `server/pages/${name}/main.tsx`])),
+    outdir: "scripts",
+    splitting: page === "explorer",
+    chunkNames: "[name]-[hash]",
     ...JSX,
     bundle: true,
     // Fetched by the browser, when it is needed.
     external: ["/explorer/withdraw.js"],
     write: false,
     minify: isMinified,
-    plugins: [
-      noUndeployed,
-      ...(isMinified ? [] : [minifyOthers]),
-      ...(page === "withdraw" ? [explorerHas] : []),
-    ],
+    plugins: [noUndeployed, ...(isMinified ? [] : [minifyOthers])],
     format: "esm",
     platform: "browser",
     target: "es2022",
@@ -103,15 +83,20 @@ export const chartStyle = import.meta.url.endsWith(".js")
   : new URL("./uPlot.min.css", import.meta.resolve("uplot"));
 
 /**
- * A page's script with all its imports. The package contains it; in the repository it is built at
- * first use.
+ * A page's scripts with all their imports. The package contains them; in the repository they are
+ * built at first use.
  */
-export async function pageScript(page: (typeof SCRIPTS)[number]): Promise<Buffer> {
-  if (import.meta.url.endsWith(".js"))
-    return readFile(new URL(`${page}/bundle.js`, import.meta.url));
+export async function pageScripts(page: (typeof SCRIPTS)[number]): Promise<Scripts> {
+  if (import.meta.url.endsWith(".js")) {
+    const folder = new URL(`${page}/scripts/`, import.meta.url);
+    const names = await readdir(folder);
+    return new Map(
+      await Promise.all(
+        names.map(async (name) => [name, await readFile(new URL(name, folder))] as const),
+      ),
+    );
+  }
   const { build } = await import("esbuild");
   const { outputFiles } = await build(bundleOptions(page));
-  const [script] = outputFiles;
-  if (script === undefined) throw new Error(`bundling ${page} gave no output`);
-  return Buffer.from(script.contents);
+  return new Map(outputFiles.map(({ path, contents }) => [basename(path), Buffer.from(contents)]));
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Service } from "../service.ts";
-import { chartStyle, pageScript, type SCRIPTS } from "./bundle.ts";
+import { chartStyle, pageScripts, type SCRIPTS } from "./bundle.ts";
 import {
   contentPolicy,
   documentOf,
@@ -40,7 +40,7 @@ function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
       return [
         pageFile("", documentOf(title, head, body), "index.html"),
         pageFile("style.css", read.join("\n")),
-        pageFile(`${folder}.js`, await pageScript(folder)),
+        ...[...(await pageScripts(folder))].map(([name, script]) => pageFile(name, script)),
         ...(settings ? [pageFile("settings.json", JSON.stringify(settings))] : []),
         ...((await others?.()) ?? []),
       ];
@@ -99,8 +99,6 @@ export function explorerPage(
     },
     others: async () => [
       pageFile("icon.svg", await readFile(new URL("./shared/icon.svg", import.meta.url))),
-      // Loaded when an owner withdraws by its own transaction.
-      pageFile("withdraw.js", await pageScript("withdraw")),
     ],
   });
 }
@@ -121,7 +119,7 @@ export const referencePage = scriptedPage("reference", {
  */
 export async function exitPageHtml(): Promise<{ readonly html: string; readonly policy: string }> {
   const style = await readFile(SHARED, "utf8");
-  const script = (await pageScript("exit")).toString();
+  const script = String((await pageScripts("exit")).get("exit.js"));
   const policy = contentPolicy({
     "script-src": `${hashSource(script)} 'wasm-unsafe-eval'`,
     "style-src": hashSource(style),
