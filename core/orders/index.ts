@@ -6,6 +6,7 @@
 export { LISTINGS } from "../store/records.ts";
 export type { Item, Order, OrderFilter, OrderStatus, Share } from "./book.ts";
 export { FillSender, type FillSenderOptions, type L1Trader } from "./fill-sender.ts";
+export type { Market } from "./markets.ts";
 export { type Orders, ordersOf } from "./orders.ts";
 export type { FillPreparation, OrderPreparation, OrderRequest, PreparedOrder } from "./request.ts";
 export type { AssetTerms, Listing, OrderTerms, Part } from "./terms.ts";

@@ -4,7 +4,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
-import type { Uuid } from "../model.ts";
+import type { Address, Uuid } from "../model.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type OrderRecord, orderIdRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
@@ -21,6 +21,7 @@ import {
   orderViews,
   readOrder,
 } from "./book.ts";
+import { type Market, ownersMarkets, requireMarket } from "./markets.ts";
 import { decodeOrder, putEnded } from "./order-records.ts";
 import {
   createFill,
@@ -49,6 +50,9 @@ export function ordersOf(engine: Engine): Orders {
   return {
     terms: async (applicationId) => termsOf(context.ledger, applicationId),
     setTerms: async (applicationId, terms, wait) => setTerms(context, applicationId, terms, wait),
+    markets: async (owner) => ownersMarkets(context.ledger, owner),
+    requireMarket: async (owner, applicationId) =>
+      requireMarket(context.ledger, owner, applicationId),
     prepare: async (caller, preparation) => prepareOrder(context.ledger, caller, preparation),
     async create(caller, request, wait) {
       return takenView(context.ledger, await createOrder(context, caller, request, wait?.signal));
@@ -210,6 +214,13 @@ export interface Orders {
    * `validation_failed`, `asset_not_found`.
    */
   setTerms(applicationId: Uuid, terms: OrderTerms, wait?: WaitOptions): Promise<OrderTerms>;
+  /** The applications that have the owner as a user and let owners trade; of its first 500. */
+  markets(owner: Address): Promise<readonly Market[]>;
+  /**
+   * Rejects with `application_not_found` unless the application has the owner as a user, and with
+   * `order_not_allowed` unless it lets owners trade.
+   */
+  requireMarket(owner: Address, applicationId: Uuid): Promise<void>;
   /**
    * The message that an owner signs, with fee and royalty as shares, after all checks but that of
    * the signature. Rejects with `order_not_allowed`, and as a transfer does for a vault that cannot

@@ -1,7 +1,7 @@
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageEntries, type PageOptions } from "../ledger/list.ts";
-import type { Address, Status, Uuid, Vault } from "../model.ts";
+import type { Address, Standard, Status, Uuid, Vault } from "../model.ts";
 import { isRedemption } from "../protocol/transfer.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
@@ -147,9 +147,13 @@ async function viewsOf(
     const { place, vault: stored } = located[i]!;
     const { source } = found[i]!;
     const { userId: _, ...shown } = vault;
+    const asset = ledger.tenants.assetAt(stored.assetIndex);
     views.push({
       ...shown,
-      chainId: ledger.tenants.assetAt(stored.assetIndex).chainId,
+      chainId: asset.chainId,
+      standard: asset.standard,
+      contractAddress: asset.contractAddress,
+      transferable: asset.transferable === true,
       slot: place.slot,
       hops: source.type === "transfer" ? source.output.transfer.hops : 0,
       standing: await ownersStanding(ledger, vault, stored, pending.length > 0, transfer),
@@ -207,6 +211,10 @@ export type Standing = (typeof STANDINGS)[number];
 export interface OwnedVault extends Omit<Vault, "userId"> {
   /** The chain of the vault's token. */
   readonly chainId: bigint;
+  readonly standard: Standard;
+  readonly contractAddress: Address;
+  /** Whether the owner can give the vault away before a withdrawal. */
+  readonly transferable: boolean;
   /** The place of the vault in its batch. */
   readonly slot: number;
   /** Transfers since the mint; at most 8. */

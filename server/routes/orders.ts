@@ -4,11 +4,13 @@ import { LISTINGS, type Order, ordersOf, type PreparedOrder } from "../../core/o
 import { MAX_ORDER_SHARES, orderTypedData, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
+import { asset } from "./assets.ts";
 import { signedReceiver } from "./transfers.ts";
 import { submissionOf, typedDataOf, typedDataToWire } from "./typed-data.ts";
 
 const ORDERS = "/api/v1/orders";
 const OWNERS = "/owner/v1/orders";
+const MARKETS = "/owner/v1/markets";
 
 const item = z.strictObject({
   token: s.address.describe("The token's contract."),
@@ -111,6 +113,31 @@ export const order = s.responseComponent("Order", {
 
 const ownersOrder = s.responseComponent("OwnersOrder", order.omit({ userId: true }));
 
+const FEE = "Of the fungible tokens that the signer of an order receives; null for none.";
+const outPart = z.strictObject({ basisPoints: z.int(), to: s.outAddress }).nullable();
+
+const markets = s.responseComponent("OwnerMarkets", {
+  data: z.array(
+    z.strictObject({ applicationId: s.outUuid, name: z.string(), fee: outPart.describe(FEE) }),
+  ),
+});
+
+const marketAsset = s.responseComponent(
+  "OwnerMarketAsset",
+  asset.pick({
+    assetId: true,
+    standard: true,
+    assetType: true,
+    chainId: true,
+    contractAddress: true,
+    name: true,
+    symbol: true,
+    quantum: true,
+    decimals: true,
+    transferable: true,
+  }),
+);
+
 const orderQuery = z.strictObject({
   status: z.enum(STATUSES).optional(),
   assetId: s.uuid.optional().describe("What the maker gives."),
@@ -136,10 +163,8 @@ function partOf(text: string) {
     .describe(text);
 }
 
-const FEE = "Of the fungible tokens that the signer of an order receives; null for none.";
 const ROYALTY = "Goes to somebody else when the asset is sold for fungible tokens.";
 const MINIMUM = "Fewest units of the asset in an order.";
-const outPart = z.strictObject({ basisPoints: z.int(), to: s.outAddress }).nullable();
 const listing = z
   .enum(LISTINGS)
   .describe(
@@ -311,6 +336,35 @@ export const orderEndpoints: readonly Endpoint[] = [
 
 /** Orders of a signed-in owner, in all applications. */
 export const ownerOrderEndpoints: readonly Endpoint[] = [
+  endpoint("Owners", "owner", `GET ${MARKETS}`, "listOwnerMarkets", {
+    summary: "The applications whose users the signed-in owner trades with",
+    description: "Those that have the owner as a user, and whose terms let owners trade.",
+    success: json(200, "The applications.", markets),
+    inTurn: true,
+    handle: async ({ engine, owner }) => ({ data: await ordersOf(engine).markets(owner) }),
+  }),
+  endpoint("Owners", "owner", `GET ${MARKETS}/{applicationId}/assets`, "listOwnerMarketAssets", {
+    summary: "The tokens of an application in which the signed-in owner trades",
+    ...paged("OwnerMarketAssetPage", marketAsset),
+    errors: ["order_not_allowed"],
+    async handle({ engine, owner, params: { applicationId }, query }) {
+      await ordersOf(engine).requireMarket(owner, applicationId);
+      return await engine.assets.list(applicationId, query);
+    },
+  }),
+  endpoint("Owners", "owner", `GET ${MARKETS}/{applicationId}/orders`, "listOwnerMarketOrders", {
+    summary: "Open orders that the signed-in owner could take, newest first or by price",
+    description: "A page can be shorter than `limit` even if there is a next one.",
+    ...paged("OwnersOrderPage", ownersOrder),
+    query: orderQuery.omit({ status: true }),
+    errors: ["order_not_allowed"],
+    inTurn: true,
+    async handle({ engine, owner, params: { applicationId }, query }) {
+      const orders = ordersOf(engine);
+      await orders.requireMarket(owner, applicationId);
+      return await orders.list(applicationId, { ...query, status: "open" });
+    },
+  }),
   endpoint("Owners", "owner", `POST ${OWNERS}/prepare`, "prepareOwnerOrder", {
     summary: "What the signed-in owner signs to offer units of a vault for something else",
     description: `Like \`POST ${ORDERS}/prepare\`, where the application's terms let owners list.`,

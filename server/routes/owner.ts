@@ -48,6 +48,9 @@ const ownersVault = s.responseComponent(
   "OwnersVault",
   vault.omit({ userId: true }).extend({
     chainId: s.outDecimal.describe("The chain of the vault's token."),
+    standard: s.standard,
+    contractAddress: s.outAddress,
+    transferable: z.boolean().describe("Whether the owner can give it away before a withdrawal."),
     slot: z
       .int()
       .describe(

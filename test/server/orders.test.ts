@@ -114,6 +114,43 @@ describe("orders over HTTP", () => {
       "order_not_allowed",
     );
   });
+
+  test("are shown to the owners who can take them, and to no stranger", async () => {
+    const { ticket } = await final();
+    await setTerms({ ...terms, listing: "nobody" });
+    const session = await signedIn(world, owner);
+    const markets = (by: SendOptions) => world.send("GET", "/owner/v1/markets", by);
+    expect((await markets(session)).body.data).toEqual([]);
+    const at = (what: string, by: SendOptions, application = world.applicationId) =>
+      world.send("GET", `/owner/v1/markets/${application}/${what}`, by);
+    for (const what of ["orders", "assets"])
+      expect(refusal(await at(what, session)).code).toBe("order_not_allowed");
+    await setTerms(terms);
+    expect((await markets(session)).body.data).toEqual([
+      { applicationId: world.applicationId, name: expect.any(String), fee },
+    ]);
+    const listed = await submitted(await prepare(sale(ticket), session, "/owner/v1"), session);
+    const shown = await at("orders", session);
+    expect(shown.body.data).toContainEqual(listed.body);
+    expect(JSON.stringify(shown.body)).not.toContain(userId);
+    expect((await at(`orders?maker=${fee.to}`, session)).body.data).toEqual([]);
+    const { body: assets } = await at("assets?limit=2", session);
+    expect(assets.data).toHaveLength(2);
+    expect(assets.data[0]).toMatchObject({ transferable: true });
+    // A signed-in stranger is no user of the application, and the owner none of another one.
+    const stranger = await signedIn(world, privateKeyToAccount(generatePrivateKey()));
+    expect((await markets(stranger)).body.data).toEqual([]);
+    for (const what of ["orders", "assets"]) {
+      expect(refusal(await at(what, stranger)).code).toBe("application_not_found");
+      expect(refusal(await at(what, session, world.otherApplicationId)).code).toBe(
+        "application_not_found",
+      );
+      expect(refusal(await at(what, session, userId)).code).toBe("application_not_found");
+    }
+    const path = `/owner/v1/orders/${listed.body.orderId}`;
+    expect((await world.send("DELETE", path, session)).body.status).toBe("cancelled");
+    expect((await at("orders", session)).body.data).not.toContainEqual(listed.body);
+  });
 });
 
 describe("a settlement in StarkExpress's form", () => {
