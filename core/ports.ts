@@ -616,6 +616,28 @@ export interface L1Renewer {
   ): Promise<L1Receipt & { readonly vaults: readonly RenewedVault[] }>;
 }
 
+/** A token, or units of it, on the way back from L1. */
+export interface L1Entry {
+  /** A token of this project. */
+  readonly token: Address;
+  readonly standard: Standard;
+  /** Who gets the vault. */
+  readonly owner: Address;
+  /** null for ERC-20. */
+  readonly tokenId: bigint | null;
+  /** Base units; 1 for an ERC-721. */
+  readonly amount: bigint;
+}
+
+/** Entries of tokens by the account that holds them. */
+export interface L1Enterer {
+  /**
+   * Burns tokens that the account holds, of which L1 makes a vault. Rejects with `l1_failed`, with
+   * the token's reason.
+   */
+  enter(entry: L1Entry, options?: L1SendOptions): Promise<L1Receipt>;
+}
+
 /**
  * The contract that pays withdrawals of one chain's tokens: the settlement contract, or a mirror on
  * another chain.

@@ -1,5 +1,5 @@
-import { encodeFunctionData, type LocalAccount, parseAbi, parseEventLogs, size, toHex } from "viem";
-import { call, getBalance, getBlock, getCode, simulateContract } from "viem/actions";
+import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
+import { getBalance, getBlock, getCode } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import {
   BLOB_COMMIT_GAS,
@@ -11,13 +11,11 @@ import {
   VALIDIUM_GAS_PER_BYTE,
 } from "../gas.ts";
 import {
-  type Address,
   type Asset,
   type BlobScheme,
   batchIdOf,
   type Hash,
   type Hex,
-  type Standard,
   type VaultId,
 } from "../model.ts";
 import type * as ports from "../ports.ts";
@@ -29,20 +27,17 @@ import {
   readBlobBatchData,
 } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
-import type { Trade } from "../protocol/trade.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
-import { tipIdOf } from "../protocol/transfer-proof.ts";
 import { cancellationId } from "../protocol/typed-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
-import { askL1, type L1Connection, reasonIn, revertData } from "./connection.ts";
+import { askL1, type L1Connection } from "./connection.ts";
 import type { FeeOptions } from "./fees.ts";
 import { type Call, type ContractCall, toReceipt, ViemPortal } from "./portal.ts";
 import { revertReason } from "./reason.ts";
 import { TransactionSender } from "./sender.ts";
-import { settlementArguments, tradeCalldata, tradeRefusal } from "./trades.ts";
 
 /**
  * Gas limit while another commit is pending, when L1 cannot estimate: a rollup batch's margin over
@@ -53,44 +48,13 @@ const BEHIND_MARGIN = 40_000n;
 /** The contract's refusal of a commit whose transaction has no blobs. */
 const NO_BLOBS = "BlobCountInvalid(0)";
 
-/** For a node that cannot try a contract's code in the place of another. */
-const REFUSED_TRADE =
-  "L1 refuses the trade now: a vault is not mature or no longer as signed, or a signature does not count there.";
-const NO_MAKINGS =
-  "This deployment makes no vaults, so it settles no trades. Deploy the contracts with the code of makings.";
-
 /** A contract of each OP Stack chain. Blocks there have blob fields, but no blobs. */
 const OP_STACK = "0x4200000000000000000000000000000000000015";
-
-/** The entries of this project's tokens, and the errors by which they refuse. */
-const ENTER = parseAbi([
-  "function enter(address owner, uint256 amountOrTokenId) returns (uint64 vaultId)",
-  "function enter(address owner, uint256 tokenId, uint256 amount) returns (uint64 vaultId)",
-  "error MinterNotLocked()",
-  "error CapForbidsEntry(uint256 cap)",
-  "error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)",
-  "error ERC721NonexistentToken(uint256 tokenId)",
-  "error ERC721IncorrectOwner(address sender, uint256 tokenId, address owner)",
-  "error ERC1155InsufficientBalance(address sender, uint256 balance, uint256 needed, uint256 id)",
-]);
 
 type RegistrableAsset = Pick<
   Asset,
   "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme"
 >;
-
-/** A token, or units of it, on the way back from L1. */
-export interface Entry {
-  /** A token of this project. */
-  readonly token: Address;
-  readonly standard: Standard;
-  /** Who gets the vault. */
-  readonly owner: Address;
-  /** null for ERC-20. */
-  readonly tokenId: bigint | null;
-  /** Base units; 1 for an ERC-721. */
-  readonly amount: bigint;
-}
 
 /** Fee bounds of a committer, and what proves its blobs. */
 export interface CommitterOptions extends FeeOptions {
@@ -112,61 +76,6 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
     super(connection, account, sender);
     this.#sender = sender;
     this.#kzg = kzg;
-  }
-
-  checkTrade(trade: Trade): Promise<string | null> {
-    const { maker, taker } = trade;
-    const vaults = `vaults ${tipIdOf(maker)} and ${tipIdOf(taker)}`;
-    return askL1(`trying the trade of ${vaults}`, async () => {
-      if (!(await this.hasMakings())) return NO_MAKINGS;
-      const { result } = await simulateContract(this.client, {
-        abi,
-        address: this.settlement.contract,
-        account: this.account,
-        functionName: "settle",
-        args: settlementArguments([trade]),
-      });
-      return result[1] === 0n ? null : this.#tradeRefusal(trade);
-    });
-  }
-
-  /**
-   * Why L1 refuses a trade. `settle` tells it in an event alone, which a call does not return. So the
-   * code of makings runs the trade in the place of the contract.
-   */
-  async #tradeRefusal(trade: Trade): Promise<string> {
-    const [address, maturity] = await Promise.all([
-      this.view("asking for the code of makings", "makingsCode", []),
-      this.view("asking for the maturity", "maturity", []),
-    ]);
-    const code = await getCode(this.client, { address });
-    try {
-      await call(this.client, {
-        account: this.account.address,
-        to: this.settlement.contract,
-        data: tradeCalldata(trade, maturity),
-        stateOverride: [{ address: this.settlement.contract, code: code ?? "0x" }],
-      });
-      return REFUSED_TRADE;
-    } catch (error) {
-      const data = revertData(error);
-      return data === null ? REFUSED_TRADE : tradeRefusal(reasonIn(abi, data));
-    }
-  }
-
-  async settle(trades: readonly Trade[], options?: ports.L1SendOptions) {
-    const args = settlementArguments(trades);
-    const receipt = await this.mined({ abi, functionName: "settle", args }, options);
-    if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
-    const own = receipt.logs.filter(
-      ({ address }) => address.toLowerCase() === this.settlement.contract,
-    );
-    const failed = parseEventLogs({ abi, logs: own, eventName: "TradeFailed", strict: true });
-    const reasons = new Map(
-      failed.map(({ args }) => [args.vaultId, tradeRefusal(reasonIn(abi, args.reason))]),
-    );
-    const refusals = trades.map(({ maker }) => reasons.get(tipIdOf(maker)) ?? null);
-    return { ...toReceipt(receipt), refusals };
   }
 
   /** Balance of the sending account, in wei. */
@@ -346,20 +255,6 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
    */
   async cancel(id: Hash | VaultId, options?: ports.L1SendOptions): Promise<ports.L1Receipt> {
     return this.transact("cancel", [this.account.address, cancellationId(id), "0x"], options);
-  }
-
-  /**
-   * Burns tokens that this account holds, of which L1 makes a vault. Rejects with `l1_failed`, with
-   * the token's reason.
-   */
-  async enter(entry: Entry, options?: ports.L1SendOptions): Promise<ports.L1Receipt> {
-    const { token: address, standard, owner, tokenId, amount } = entry;
-    const id = tokenId === null ? [] : [tokenId];
-    const args = [owner, ...id, ...(standard === "erc721" ? [] : [amount])];
-    return this.send(
-      { address, abi: [...ENTER, ...abi], functionName: "enter", args } as ContractCall,
-      options,
-    );
   }
 
   /**

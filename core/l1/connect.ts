@@ -12,8 +12,17 @@ import { pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineOptions } from "../ledger/options.ts";
 import type { Address } from "../model.ts";
-import type { L1Committer, L1Owner, L1Reader, L1Renewer, PortalIdentity } from "../ports.ts";
+import type {
+  L1Committer,
+  L1Enterer,
+  L1Owner,
+  L1Reader,
+  L1Renewer,
+  L1Tokens,
+  PortalIdentity,
+} from "../ports.ts";
 import { type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
+import type { L1Settler } from "../protocol/trade.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
 import { askL1, codeOn, type Finality, type L1Connection } from "./connection.ts";
@@ -34,8 +43,12 @@ export interface L1Options {
 }
 
 /** The functions that settlement contract and mirror share. */
-export type OwnerPortal = L1Owner &
+export type OwnerPortal = L1Enterer &
+  L1Owner &
   L1Renewer &
+  L1Settler &
+  Pick<L1Reader, "token" | "supplyCap"> &
+  Pick<L1Tokens, "isMinter"> &
   Pick<
     L1Reader,
     "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn" | "holding" | "block"

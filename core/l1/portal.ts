@@ -1,6 +1,13 @@
 import type { Account, ContractFunctionArgs, ContractFunctionName, TransactionReceipt } from "viem";
-import { encodeFunctionData, parseEventLogs, size } from "viem";
-import { estimateContractGas, getBlock, readContract, simulateContract } from "viem/actions";
+import { encodeFunctionData, parseAbi, parseEventLogs, size } from "viem";
+import {
+  call as callContract,
+  estimateContractGas,
+  getBlock,
+  getCode,
+  readContract,
+  simulateContract,
+} from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import {
   GAS_AROUND_ITEM,
@@ -14,6 +21,8 @@ import {
 } from "../gas.ts";
 import type { Address, Hex } from "../model.ts";
 import type {
+  L1Enterer,
+  L1Entry,
   L1Owner,
   L1Receipt,
   L1Renewer,
@@ -21,16 +30,18 @@ import type {
   WithdrawalAuthorization,
   WithdrawalCall,
 } from "../ports.ts";
+import type { L1Settler, Trade } from "../protocol/trade.ts";
 import { isTransferred, sharesOf, tipIdOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
 import { cancellationId } from "../protocol/typed-data.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
-import { askL1, type L1Connection, reasonIn } from "./connection.ts";
+import { askL1, type L1Connection, reasonIn, revertData } from "./connection.ts";
 import type { CallKind } from "./fees.ts";
 import { ViemReader } from "./reader.ts";
 import { revertReason } from "./reason.ts";
+import { settlementArguments, tradeCalldata, tradeRefusal } from "./trades.ts";
 
 /**
  * Most shares of one transaction, {@link sharesOf} and one for each signed list, so that its
@@ -44,6 +55,24 @@ const MAX_SHARES = 21;
 const MAX_SHARE_BYTES = 6_100;
 /** Most calldata of a renewal: nodes relay transactions of 128 KiB. */
 const MAX_RENEWAL_BYTES = 130_000;
+
+/** For a node that cannot try a contract's code in the place of another. */
+const REFUSED_TRADE =
+  "L1 refuses the trade now: a vault is not mature or no longer as signed, or a signature does not count there.";
+const NO_MAKINGS =
+  "This deployment makes no vaults, so it settles no trades. Deploy the contracts with the code of makings.";
+
+/** The entries of this project's tokens, and the errors by which they refuse. */
+const ENTER = parseAbi([
+  "function enter(address owner, uint256 amountOrTokenId) returns (uint64 vaultId)",
+  "function enter(address owner, uint256 tokenId, uint256 amount) returns (uint64 vaultId)",
+  "error MinterNotLocked()",
+  "error CapForbidsEntry(uint256 cap)",
+  "error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)",
+  "error ERC721NonexistentToken(uint256 tokenId)",
+  "error ERC721IncorrectOwner(address sender, uint256 tokenId, address owner)",
+  "error ERC1155InsufficientBalance(address sender, uint256 balance, uint256 needed, uint256 id)",
+]);
 
 type Writes = ContractFunctionName<typeof abi, "nonpayable">;
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
@@ -74,7 +103,7 @@ export interface Sender {
  * The functions of settlement contract and mirror that pay withdrawals, over a viem client and one
  * account.
  */
-export class ViemPortal extends ViemReader implements L1Owner, L1Renewer {
+export class ViemPortal extends ViemReader implements L1Enterer, L1Owner, L1Renewer, L1Settler {
   protected readonly account: Account;
   readonly #sender: Sender;
 
@@ -229,6 +258,73 @@ export class ViemPortal extends ViemReader implements L1Owner, L1Renewer {
         vaultId: packVaultId({ mode: "made", batchNumber, slot }),
       })),
     };
+  }
+
+  checkTrade(trade: Trade): Promise<string | null> {
+    const { maker, taker } = trade;
+    const vaults = `vaults ${tipIdOf(maker)} and ${tipIdOf(taker)}`;
+    return askL1(`trying the trade of ${vaults}`, async () => {
+      if (!(await this.hasMakings())) return NO_MAKINGS;
+      const { result } = await simulateContract(this.client, {
+        ...this.#portal,
+        functionName: "settle",
+        args: settlementArguments([trade]),
+      });
+      return result[1] === 0n ? null : this.#tradeRefusal(trade);
+    });
+  }
+
+  /**
+   * Why L1 refuses a trade. `settle` tells it in an event alone, which a call does not return. So the
+   * code of makings runs the trade in the place of the contract.
+   */
+  async #tradeRefusal(trade: Trade): Promise<string> {
+    const [address, maturity] = await Promise.all([
+      this.view("asking for the code of makings", "makingsCode", []),
+      this.view("asking for the maturity", "maturity", []),
+    ]);
+    const code = await getCode(this.client, { address });
+    try {
+      await callContract(this.client, {
+        account: this.account.address,
+        to: this.settlement.contract,
+        data: tradeCalldata(trade, maturity),
+        stateOverride: [{ address: this.settlement.contract, code: code ?? "0x" }],
+      });
+      return REFUSED_TRADE;
+    } catch (error) {
+      const data = revertData(error);
+      return data === null ? REFUSED_TRADE : tradeRefusal(reasonIn(abi, data));
+    }
+  }
+
+  async settle(trades: readonly Trade[], options?: L1SendOptions) {
+    const args = settlementArguments(trades);
+    const receipt = await this.mined({ abi, functionName: "settle", args }, options);
+    if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
+    const own = receipt.logs.filter(
+      ({ address }) => address.toLowerCase() === this.settlement.contract,
+    );
+    const failed = parseEventLogs({ abi, logs: own, eventName: "TradeFailed", strict: true });
+    const reasons = new Map(
+      failed.map(({ args }) => [args.vaultId, tradeRefusal(reasonIn(abi, args.reason))]),
+    );
+    const refusals = trades.map(({ maker }) => reasons.get(tipIdOf(maker)) ?? null);
+    return { ...toReceipt(receipt), refusals };
+  }
+
+  /**
+   * Burns tokens that this account holds, of which L1 makes a vault. Rejects with `l1_failed`, with
+   * the token's reason.
+   */
+  async enter(entry: L1Entry, options?: L1SendOptions): Promise<L1Receipt> {
+    const { token: address, standard, owner, tokenId, amount } = entry;
+    const id = tokenId === null ? [] : [tokenId];
+    const args = [owner, ...id, ...(standard === "erc721" ? [] : [amount])];
+    return this.send(
+      { address, abi: [...ENTER, ...abi], functionName: "enter", args } as ContractCall,
+      options,
+    );
   }
 
   protected transact<F extends Writes>(

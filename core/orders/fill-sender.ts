@@ -2,8 +2,8 @@ import { type Backoff, backoffDelay } from "../backoff.ts";
 import { contextOf, type Engine } from "../engine.ts";
 import { messageOf } from "../errors.ts";
 import type { Hash, Uuid } from "../model.ts";
-import type { Clock, L1Receipt, L1SendOptions } from "../ports.ts";
-import type { Trade, TradeSide } from "../protocol/trade.ts";
+import type { Clock } from "../ports.ts";
+import type { L1Settler, Trade, TradeSide } from "../protocol/trade.ts";
 import type { OrderRecord } from "../store/records.ts";
 import * as fills from "./fills.ts";
 import { messageOfOrder } from "./order-records.ts";
@@ -32,20 +32,9 @@ interface Ready extends fills.PendingFill {
 }
 
 /** The function of the settlement contract that settles trades, for one account. */
-export interface L1Trader {
+export interface L1Trader extends L1Settler {
   /** The newest block's number. */
   blockNumber(): Promise<bigint>;
-  /** The reason why L1 would refuse the trade now; null when it would settle it. Sends nothing. */
-  checkTrade(trade: Trade): Promise<string | null>;
-  /**
-   * Sends trades in one transaction, each independent of the others. Resolves when mined, with a
-   * reason for each that L1 refused and null for each that it settled; `refusals` is null when the
-   * whole transaction reverted.
-   */
-  settle(
-    trades: readonly Trade[],
-    options?: L1SendOptions,
-  ): Promise<L1Receipt & { readonly refusals: readonly (string | null)[] | null }>;
 }
 
 /** Options of {@link FillSender}. */

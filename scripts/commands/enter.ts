@@ -39,31 +39,19 @@ export const enterCommand = command({
     const owner = options.owner === undefined ? holder : addressOf(options.owner, "--owner");
     const token = await tokenOf(named, options, signal);
     const { connectL1 } = await import("../../core/l1/index.ts");
+    const { enterToken } = await import("../../core/exit/index.ts");
     const l1 = await connectL1({ ...chainOf(settings), account });
-    const { chainId, contract } = l1.settlement;
-    if (!(await l1.hasMakings()))
-      throw new Error(
-        `${contract} on chain ${chainId} makes no vaults, because it was deployed without transfers: ` +
-          "its tokens stay on L1",
-      );
     const { standard, quantum } = await registrationOf(l1, token, settings.MINTMARK_RPC_URL);
     const tokenId = idOf(options, standard);
     const units = await unitsOf(options, standard, async () => ({
       quantum,
       decimals: (await l1.token(token, standard)).decimals,
     }));
-    await requireEnterable(l1, token, standard);
-    const amount = units * quantum;
-    const held = await l1.holding(token, standard, holder, tokenId);
-    if (held < amount)
-      throw new Error(
-        `${holder} holds ${held} base units of ${token}${tokenId === null ? "" : ` id ${tokenId}`}, ` +
-          `not ${amount}: sign with the account that holds them`,
-      );
     const onSent = (sent: Hash) => progress(`sent transaction ${sent}`);
-    const entry = { token, standard, owner, tokenId, amount };
+    const entry = { token, standard, quantum, tokenId, units };
+    const entering = enterToken({ l1, account: holder, owner, ...entry, signal, onSent });
     const advice = `${holder} has no ether to pay for gas: fund it`;
-    const { txHash } = await ifFunded(l1, l1.enter(entry, { signal, onSent }), advice);
+    const { txHash } = await ifFunded(l1, entering, advice);
     const made = await makingOf(l1, txHash, options.wait === true, running);
     const { making, blockNumber, blocksToFinal } = made;
     const vaultId = packVaultId({ mode: "made", batchNumber: Number(making), slot: 0 });
@@ -116,27 +104,6 @@ async function registrationOf(l1: Chain, token: Address, rpc: string) {
     `${token} is not registered with ${contract} on chain ${chainId}: look at --rpc and --contract, ` +
       "or register it by `mintmark assets register`",
   );
-}
-
-/** Says before any gas is paid why the token would refuse. */
-async function requireEnterable(l1: Chain, token: Address, standard: Standard): Promise<void> {
-  const { contract } = l1.settlement;
-  const { minterLocked } = await l1.token(token, standard);
-  if (minterLocked === null)
-    throw new Error(
-      `${token} is no mintable token of this project: call the \`enter\` of its escrow, after an approval`,
-    );
-  if (!(await l1.isMinter(token)))
-    throw new Error(`${token} is minted by another contract than ${contract}: look at --contract`);
-  if (!minterLocked)
-    throw new Error(
-      `the minter of ${token} is not locked, so nothing comes back yet: ask its admin to call lockMinter()`,
-    );
-  const cap = standard === "erc20" ? await l1.supplyCap(token) : null;
-  if (cap !== null)
-    throw new Error(
-      `${token} has a cap of ${cap} base units, so its tokens never come back: keep them on L1`,
-    );
 }
 
 function idOf({ tokenId }: Options, standard: Standard): bigint | null {
