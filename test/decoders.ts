@@ -8,6 +8,7 @@ import { bytesToHex, hexToBytes } from "viem";
 import { decodeWrites, encodeWrites } from "../core/cluster/cluster-store.ts";
 import { rowsOf, UnreadableRow } from "../core/drops/rows.ts";
 import { parseExitKit, requireFittingParts } from "../core/exit/kit.ts";
+import { offerText, parseOffer } from "../core/exit/trade.ts";
 import { LevelJournal, MintmarkError } from "../core/index.ts";
 import { BatchDataError, decodeBatch } from "../core/protocol/batch-data.ts";
 import { decodeBlobBatch } from "../core/protocol/blob-batch.ts";
@@ -61,6 +62,16 @@ function jsonOf(bytes: Bytes): unknown {
   }
 }
 
+/** The file of an offer of a kit's vault. */
+function offerOf(kitText: string): string {
+  const kit = parseExitKit(kitText);
+  const item = { token: kit.token.address, id: kit.token.tokenId ?? 0n, amount: 1n };
+  const { vaultId, owner: taker } = kit.tip;
+  const shares = [{ to: taker, amount: 1n }];
+  const terms = { shares, taker, vaultId, withdrawnBefore: 0n, deadline: 1n };
+  return offerText({ kit, order: { give: item, want: item, ...terms }, signature: "0x01" });
+}
+
 /** Every decoder, by what it reads. @param folder - for those that read files */
 async function decoders(folder: string): Promise<Record<string, Decoder>> {
   await using journal = await LevelJournal.open(join(folder, "backup"));
@@ -83,6 +94,10 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
     "an exit kit": {
       seeds: kits.map(bytesOf),
       read: (bytes) => requireFittingParts(parseExitKit(text(bytes))),
+    },
+    "an offer": {
+      seeds: kits.map((kit) => bytesOf(offerOf(kit))),
+      read: (bytes) => parseOffer(text(bytes)),
     },
     "a receipt": {
       seeds: [bytesOf(receipt)],
