@@ -32,7 +32,7 @@ export const HEAVY = [
   "test/heavy/**/*.test.ts",
   "test/archive/blobs.test.ts",
   "test/contracts/{blobs,changed-calls,compiled,hostile-operator}.test.ts",
-  "test/browser/{console,explorer,guide,owner}.test.ts",
+  "test/browser/{console,explorer,guide,owner,tokens}.test.ts",
   "test/cluster/upgrade.test.ts",
   "test/core/engine/{damaged-folder,full-disk}.test.ts",
   "test/e2e/{issuer,members,mirror,operations,signer,start-up,up}.test.ts",

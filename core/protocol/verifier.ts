@@ -23,7 +23,7 @@ export { type BlobProof, verifyBlob, versionedHash } from "./kzg.ts";
 export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
 export { requireOwnCode } from "./own-code.ts";
 export { verifyTreeProof, verifyVaultProof } from "./proof.ts";
-export { decimalAmount } from "./quantized.ts";
+export { decimalAmount, quantizedAmount } from "./quantized.ts";
 export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfer.ts";
 export { decodeTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";
 export { tipIdOf, tipOwnerOf, verifyHop } from "./transfer-proof.ts";

@@ -173,7 +173,8 @@ async function payingVault(
   throw new Error(`no vault of ${ownerAddress} has ${want.amountDecimal} ${want.symbol}`);
 }
 
-function itemOf({ tokenAddress, tokenId, amount, quantum }: Order["give"]): MessageItem {
+/** An item of a listed order as its message has it. */
+export function itemOf({ tokenAddress, tokenId, amount, quantum }: Order["give"]): MessageItem {
   return {
     token: tokenAddress,
     id: tokenId ?? "0",

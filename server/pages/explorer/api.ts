@@ -119,8 +119,13 @@ export async function signOut(): Promise<void> {
 }
 
 /** A request of the signed-in owner. A refused sign-in has ended. */
-export async function asOwner({ end }: SignedIn, path: string, body?: unknown): Promise<Response> {
-  return request(path, { body, headers }).catch((error: Problem) => {
+export async function asOwner(
+  { end }: SignedIn,
+  path: string,
+  body?: unknown,
+  method?: "DELETE",
+): Promise<Response> {
+  return request(path, { body, headers, ...(method && { method }) }).catch((error: Problem) => {
     if (error.code.startsWith("credentials_")) end();
     throw error;
   });
@@ -153,4 +158,51 @@ export async function readOwnVaults(
       }) as OwnVault,
   );
   return { vaults, next: pagination.nextCursor };
+}
+
+export type Order = client.OwnersOrder;
+export type Market = client.OwnerMarkets["data"][number];
+export type MarketAsset = client.OwnerMarketAsset;
+
+const ORDERS = "/owner/v1/orders";
+const ofMarket = (applicationId: string) => `/owner/v1/markets/${applicationId}`;
+
+/** The owner's newest orders. */
+export async function readOwnOrders(signedIn: SignedIn): Promise<readonly Order[]> {
+  return (await jsonAsOwner<client.OwnersOrderPage>(signedIn, `${ORDERS}?limit=100`)).data;
+}
+
+export async function readMarkets(signedIn: SignedIn): Promise<readonly Market[]> {
+  return (await jsonAsOwner<client.OwnerMarkets>(signedIn, "/owner/v1/markets")).data;
+}
+
+export async function readMarketAssets(
+  signedIn: SignedIn,
+  { applicationId }: Market,
+): Promise<readonly MarketAsset[]> {
+  const assets: MarketAsset[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const after = cursor && `&cursor=${encodeURIComponent(cursor)}`;
+    const path = `${ofMarket(applicationId)}/assets?limit=100${after}`;
+    const page: client.OwnerMarketAssetPage = await jsonAsOwner(signedIn, path);
+    assets.push(...page.data);
+    cursor = page.pagination.nextCursor;
+  }
+  return assets;
+}
+
+/** A page of the orders that the owner could take, and the cursor of the next one. */
+export async function readOffers(
+  signedIn: SignedIn,
+  { applicationId }: Market,
+  cursor: string | null,
+): Promise<{ readonly offers: readonly Order[]; readonly next: string | null }> {
+  const after = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+  const path = `${ofMarket(applicationId)}/orders?limit=24${after}`;
+  const { data, pagination } = await jsonAsOwner<client.OwnersOrderPage>(signedIn, path);
+  return { offers: data, next: pagination.nextCursor };
+}
+
+export async function cancelOrder(signedIn: SignedIn, { orderId }: Order): Promise<void> {
+  await asOwner(signedIn, `${ORDERS}/${orderId}`, undefined, "DELETE");
 }

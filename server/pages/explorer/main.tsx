@@ -1,6 +1,16 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { Failure, Later, Search, Shown, show, Top, useHash, useLoad } from "../shared/parts.tsx";
+import { useState } from "preact/hooks";
+import {
+  Failure,
+  Later,
+  Search,
+  Shown,
+  show,
+  Titled,
+  Top,
+  useHash,
+  useLoad,
+} from "../shared/parts.tsx";
 import { Problem } from "../shared/request.ts";
 import { readSettings } from "./api.ts";
 import { batchesView, batchView, stateView } from "./batches.tsx";
@@ -15,7 +25,7 @@ const ROUTES: readonly (readonly [RegExp, View])[] = [
   [/^\/batches$/, batchesView],
   [/^\/batches\/([a-z]+(?:-[a-z]+)?-\d+)$/, batchView],
   [/^\/vaults\/(\d+)$/, vaultView],
-  [/^\/owner$/, async () => <Owner />],
+  [/^\/owner(?:\/|$)/, async () => <Owner />],
 ];
 const SECTIONS = [
   ["#/", "State"],
@@ -53,16 +63,11 @@ function begin(): void {
 /** A vault's id is a number; everything else is a batch's name. */
 const hashOf = (id: string) => (/^\d+$/.test(id) ? `#/vaults/${id}` : `#/batches/${id}`);
 
-function Titled({ children }: { children: ComponentChildren }) {
-  useEffect(() => {
-    document.title = `${document.querySelector("#main h1")?.textContent ?? "Mintmark"} · Mintmark explorer`;
-  });
-  return <>{children}</>;
-}
-
 function App() {
   const path = useHash(begin);
   const [version, setVersion] = useState(0);
+  // The owner's pages share what they have read.
+  const page = path.startsWith("/owner") ? "/owner" : path || "/";
   const again = () => setVersion((earlier) => earlier + 1);
   const settings = useLoad(async () => startSource(await readSettings()), null);
   return (
@@ -74,24 +79,26 @@ function App() {
             <a
               key={href}
               href={href}
-              {...(href.slice(1) === (path || "/") && { "aria-current": "page" as const })}
+              {...(href.slice(1) === page && { "aria-current": "page" as const })}
             >
               {name}
             </a>
           ))}
         </nav>
-        <Search
-          hashOf={hashOf}
-          label="Vault or batch"
-          placeholder="Vault id, or a batch: zk-rollup-0"
-        />
+        {page !== "/owner" && (
+          <Search
+            hashOf={hashOf}
+            label="Vault or batch"
+            placeholder="Vault id, or a batch: zk-rollup-0"
+          />
+        )}
       </Top>
       <main id="main" tabIndex={-1}>
         {settings.error && <h1>The explorer cannot start now</h1>}
         <Shown of={settings}>
           {() => (
             <Later
-              key={`${path} ${version}`}
+              key={`${page} ${version}`}
               load={async () => <Titled>{await viewOf(path, again)}</Titled>}
             />
           )}

@@ -1,15 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
+import { brief, grouped } from "../shared/format.ts";
 import { useLoad } from "../shared/parts.tsx";
-import { Amount } from "../shared/tokens.tsx";
-import { type OwnVault, readOwnVaults, type SignedIn } from "./api.ts";
+import { Amount, amountText, textIn, useMetadata } from "../shared/tokens.tsx";
+import { type Order, type OwnVault, readOwnVaults, type SignedIn } from "./api.ts";
 import { fateOf } from "./transfer-view.tsx";
 
 // The owner's vaults as the server has them, and the words in which the page shows them.
 
 /** Milliseconds between two reads, while something is on its way and while nothing is. */
 const HASTY_MS = 2_000;
-const CALM_MS = 5_000;
+export const CALM_MS = 5_000;
 
 /** Pages that the first read reads; each later read reads one. */
 const FIRST_PAGES = 10;
@@ -45,6 +46,67 @@ function isMoving(vault: OwnVault): boolean {
   return standingAt(vault, false).kind === "waiting";
 }
 
+/** All vaults of one token: the units of an ERC-20, or what the owner has of an id. */
+export interface Holding {
+  /** What the address of its page ends with. */
+  readonly path: string;
+  readonly newest: OwnVault;
+  readonly held: readonly OwnVault[];
+  readonly gone: readonly OwnVault[];
+}
+
+/** In the order of their newest vaults. */
+export function holdingsOf(vaults: readonly OwnVault[]): readonly Holding[] {
+  const groups = Map.groupBy(vaults, ({ assetId, tokenId }) =>
+    tokenId === null ? assetId : `${assetId}/${tokenId}`,
+  );
+  return [...groups].map(([path, all]) => ({
+    path,
+    newest: all[0] as OwnVault,
+    held: all.filter((vault) => !isGone(vault)),
+    gone: all.filter(isGone),
+  }));
+}
+
+/** Units that nothing has taken yet. */
+export function leftOf(vaults: readonly OwnVault[]): bigint {
+  return vaults.reduce((sum, { amount, withdrawnBalance }) => sum + amount - withdrawnBalance, 0n);
+}
+
+/** A token's class and id, as a collector writes them. */
+export function numbered(name: string, tokenId: string): string {
+  return `${name} #${brief(tokenId)}`;
+}
+
+/** The name of a vault's token, its picture's address, and its amounts in words. */
+export function useLook(vault: OwnVault) {
+  const { name, symbol, decimals, quantum, tokenId, blob, unsealedAsset } = vault;
+  const metadata = { decimals, quantum, symbol, ...useMetadata(vault) };
+  // The metadata of a contract is not yet that of its token.
+  const own = unsealedAsset === null ? textIn(metadata, "name") : null;
+  const label = tokenId === null ? name : numbered(name, tokenId);
+  return {
+    title: own === null || own === name ? label : own,
+    label,
+    image: textIn(metadata, "image"),
+    description: textIn(metadata, "description"),
+    amountOf: (units: bigint) => amountText(units, blob, metadata),
+  };
+}
+
+/** One side of an order in words. */
+export function itemText({ tokenId, name, symbol, amountDecimal }: Order["give"]): string {
+  if (tokenId === null) return `${grouped(amountDecimal)} ${symbol}`;
+  return amountDecimal === "1"
+    ? numbered(name, tokenId)
+    : `${grouped(amountDecimal)} of ${numbered(name, tokenId)}`;
+}
+
+/** A day in the visitor's language. */
+export function dayOf(seconds: string): string {
+  return new Date(Number(seconds) * 1000).toLocaleDateString(undefined, { dateStyle: "medium" });
+}
+
 /** Whether the owner has the vault no more. */
 export function isGone({ standing }: OwnVault): boolean {
   return ["withdrawn", "renewed", "traded", "given", "redeemed", "failed"].includes(standing);
@@ -65,10 +127,15 @@ export const ON_THE_WAY: Readonly<Record<string, string>> = {
 };
 export const PAID = "It is on L1, in your wallet.";
 
-const isOnL1 = (status: string) => status === "settled" || status === "finalized";
+export const isOnL1 = (status: string) => status === "settled" || status === "finalized";
 
-/** How a vault stands by the server's word. `isRelayed`: the operator pays for its owners. */
-export function standingAt(vault: OwnVault, isRelayed: boolean): Standing {
+/**
+ * How a vault stands by the server's word.
+ *
+ * @param isRelayed - whether the operator pays for its owners
+ * @param order - the newest order of the vault
+ */
+export function standingAt(vault: OwnVault, isRelayed: boolean, order?: Order): Standing {
   const { standing, transfer, withdrawal, withdrawnBalance, refusal } = vault;
   if (standing === "arriving")
     return { text: "On its way to you: its batch is not sealed yet.", kind: "waiting" };
@@ -76,7 +143,7 @@ export function standingAt(vault: OwnVault, isRelayed: boolean): Standing {
     return { text: ON_THE_WAY[withdrawal?.status ?? ""] ?? ON_THE_WAY.accepted, kind: "waiting" };
   if (standing === "withdrawn") return { text: PAID, kind: "spent" };
   if (standing === "renewed") return { text: "You renewed it into another vault.", kind: "spent" };
-  if (standing === "traded") return { text: "It is somebody else's, by a trade.", kind: "spent" };
+  if (standing === "traded") return { text: tradedFor(order), kind: "spent" };
   if (standing === "failed") return { text: "The token refused it on L1.", kind: "failed" };
   if (transfer !== null && standing !== "held") {
     const fate = `It is ${fateOf(transfer.to)}`;
@@ -84,7 +151,21 @@ export function standingAt(vault: OwnVault, isRelayed: boolean): Standing {
       ? { text: `${fate}.`, kind: "spent" }
       : { text: `${fate}; ${transfer.status}.`, kind: "waiting" };
   }
-  const can = isRelayed ? "You can withdraw it or give it away." : "You can withdraw it.";
+  if (order?.status === "filled") {
+    const why = order.failure === null ? "" : ` It waits: ${order.failure}`;
+    return {
+      text: `Traded for ${itemText(order.want)}. L1 is to settle it.${why}`,
+      kind: "waiting",
+    };
+  }
+  if (order?.status === "open") {
+    const until = `until ${dayOf(order.deadline)}`;
+    return { text: `Offered for ${itemText(order.want)}, ${until}.`, kind: "ready" };
+  }
+  const can =
+    isRelayed && vault.transferable
+      ? "You can withdraw it or give it away."
+      : "You can withdraw it.";
   if (withdrawal?.status === "failed") {
     const why = withdrawal.failure ?? "no reason given";
     return { text: `The withdrawal failed: ${why}`, kind: "ready" };
@@ -92,6 +173,11 @@ export function standingAt(vault: OwnVault, isRelayed: boolean): Standing {
   if (refusal !== undefined)
     return { text: `Its token does not take it on L1 for now: ${refusal}`, kind: "ready" };
   if (withdrawnBalance === 0n) return { text: can, kind: "ready" };
-  const paid = <Amount key="paid" of={vault} amount={withdrawnBalance} />;
-  return { text: [paid, ` of it is on L1. ${can}`], kind: "ready" };
+  const taken = <Amount key="taken" of={vault} amount={withdrawnBalance} />;
+  return { text: [taken, ` of it is gone already. ${can}`], kind: "ready" };
+}
+
+function tradedFor(order: Order | undefined): string {
+  if (order?.status !== "settled") return "It is somebody else's, by a trade.";
+  return `Traded for ${itemText(order.want)}.`;
 }

@@ -1,15 +1,16 @@
-import { Fragment } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import type { Hex } from "../../../core/protocol/verifier.ts";
 import type * as client from "../../client/index.ts";
 import { signWith } from "../../client/sign.ts";
 import { requireTransfers } from "../../client/transfer.ts";
 import { requireWithdrawal } from "../../client/withdraw.ts";
-import { blobText, sentenceOf } from "../shared/format.ts";
+import { sentenceOf } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
-import { Amount, shortName } from "../shared/tokens.tsx";
+import { Amount } from "../shared/tokens.tsx";
 import { accountsOf, switchChain } from "../shared/wallets.tsx";
+import type { Entry, ExitKit } from "../withdraw/main.tsx";
 import { asOwner, jsonAsOwner, type OwnVault, type SignedIn } from "./api.ts";
-import { ON_THE_WAY, PAID, type Standing } from "./own-vaults.tsx";
+import { leftOf, numbered, ON_THE_WAY, PAID, type Standing } from "./own-vaults.tsx";
 import { settings, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
 
@@ -18,7 +19,6 @@ import { fateOf } from "./transfer-view.tsx";
 /** An act of an owner on some of its vaults. */
 export interface Act {
   readonly signedIn: SignedIn;
-  readonly vaults: readonly OwnVault[];
   /** The transfers by which this page has given vaults away. */
   readonly given: Map<bigint, string>;
   /** Shows how a vault stands, before the server tells it. */
@@ -32,7 +32,10 @@ const MOST = 256;
  * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults.
  * Returns what was refused, as sentences.
  */
-export async function byRelay({ signedIn, vaults, change }: Act): Promise<string[]> {
+export async function byRelay(
+  { signedIn, change }: Act,
+  vaults: readonly OwnVault[],
+): Promise<string[]> {
   const refused: Pick<client.OwnersWithdrawalsReply["vaults"][number], "vaultId" | "error">[] = [];
   const most = Math.min(MOST, settings.relayVaults);
   for (const group of Map.groupBy(vaults, ({ chainId }) => chainId).values()) {
@@ -61,7 +64,7 @@ export async function byRelay({ signedIn, vaults, change }: Act): Promise<string
       refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));
     }
   }
-  const named = (id: string) => shortName(vaults.find(({ vaultId }) => `${vaultId}` === id));
+  const named = (id: string) => nameOf(vaults.find(({ vaultId }) => `${vaultId}` === id));
   return refused.map(
     ({ vaultId, error }) => `${named(vaultId)} was not accepted. ${error?.detail ?? ""}`,
   );
@@ -72,10 +75,12 @@ export async function byRelay({ signedIn, vaults, change }: Act): Promise<string
  * prepares the message, so the page first checks that it says what the owner asked for, to that
  * contract.
  */
-async function signAsked(
+export async function signAsked(
   { provider, address }: SignedIn,
   what: string,
-  { typedData }: client.TransferPreparation | client.WithdrawalPreparation,
+  {
+    typedData,
+  }: client.TransferPreparation | client.WithdrawalPreparation | client.OrderPreparation,
   chainId: string,
   check: () => void,
 ): Promise<string> {
@@ -98,25 +103,38 @@ async function signAsked(
   return signWith(provider, typedData, address);
 }
 
+/** The exit kit of a vault as it is now. The contract judges it. */
+async function kitOf(signedIn: SignedIn, { vaultId }: OwnVault): Promise<ExitKit> {
+  const { parseExitKit } = await import("/explorer/withdraw.js");
+  const answer = await asOwner(signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`);
+  const kit = parseExitKit(await answer.text());
+  if (kit.tip.vaultId === vaultId) return kit;
+  throw new Error(`The server gave the kit of vault ${kit.tip.vaultId}.`);
+}
+
+/** A token in a sentence: by its id, where it has one. */
+function nameOf(vault: OwnVault | undefined): string {
+  if (vault === undefined) return "A token";
+  return vault.tokenId === null ? vault.name : numbered(vault.name, vault.tokenId);
+}
+
 /**
  * Withdraws by the owner's own transactions. Each goes to one contract that pays, and takes up to
  * 21 vaults. Returns what was refused, as sentences.
  */
-export async function byOwnTransaction({ signedIn, vaults, change }: Act): Promise<string[]> {
+export async function byOwnTransaction(
+  { signedIn, change }: Act,
+  vaults: readonly OwnVault[],
+): Promise<string[]> {
   // The Ethereum library is loaded only here.
-  const { parseExitKit, withdraw } = await import("/explorer/withdraw.js");
+  const { withdraw } = await import("/explorer/withdraw.js");
   const refused: string[] = [];
   const kits = [];
   for (const vault of vaults) {
-    const { vaultId } = vault;
     try {
-      kits.push(
-        parseExitKit(
-          await (await asOwner(signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`)).text(),
-        ),
-      );
+      kits.push(await kitOf(signedIn, vault));
     } catch (error) {
-      refused.push(`${shortName(vault)} cannot be withdrawn. ${sentenceOf(error)}`);
+      refused.push(`${nameOf(vault)} cannot be withdrawn. ${sentenceOf(error)}`);
     }
   }
   for (const group of Map.groupBy(kits, ({ vault }) => vault.chainId).values()) {
@@ -136,49 +154,69 @@ export async function byOwnTransaction({ signedIn, vaults, change }: Act): Promi
       else {
         change(vaultId, "You can withdraw it.", "ready");
         const vault = vaults.find((each) => each.vaultId === vaultId);
-        refused.push(`${shortName(vault)} was not paid. ${refusal}`);
+        refused.push(`${nameOf(vault)} was not paid. ${refusal}`);
       }
     }
   }
   return refused;
 }
 
+/** Most vaults of one renewal. */
+const MOST_RENEWED = 256;
+
+/** Makes one vault of several, or a vault anew, by the owner's own transaction. */
+export async function renew(
+  { signedIn, change }: Act,
+  vaults: readonly OwnVault[],
+): Promise<string[]> {
+  const { provider, address } = signedIn;
+  const { renew: send } = await import("/explorer/withdraw.js");
+  const some = vaults.slice(0, MOST_RENEWED);
+  const [kit, ...kits] = await Promise.all(some.map((vault) => kitOf(signedIn, vault)));
+  if (kit === undefined) return [];
+  await switchChain(provider, kit.settlement.chainId);
+  const tell = (text: string, kind: Standing["kind"]) => {
+    for (const { vaultId } of some) change(vaultId, text, kind);
+  };
+  await send(provider, address, [kit, ...kits], () => tell(SENT, "waiting")).catch(
+    (error: unknown) => {
+      tell("You can withdraw it.", "ready");
+      throw error;
+    },
+  );
+  tell("Renewed as a new vault, which comes once its block is final.", "spent");
+  return [];
+}
+
+const SENT = ON_THE_WAY.submitted ?? "";
+
+/** Tokens on L1 that the owner wants back. */
+export type Return = Omit<Entry, "settlement">;
+
+/** Brings tokens back from L1 by the owner's own transaction. */
+export async function bringBack({ signedIn }: Act, entry: Return): Promise<string[]> {
+  const { provider, address } = signedIn;
+  const { enter } = await import("/explorer/withdraw.js");
+  const { chainId, contract } = await settlement();
+  await switchChain(provider, BigInt(chainId));
+  const place = { chainId: BigInt(chainId), contract: contract as Hex };
+  await enter(provider, address, { ...entry, settlement: place }, () => undefined);
+  return [];
+}
+
 const NOBODY: Hex = `0x${"00".repeat(20)}`;
 
 interface QuestionProps {
-  vaults: readonly OwnVault[];
-  /** null for a redemption. */
-  to: Hex | null;
   onSign: () => void;
   onCancel: () => void;
+  children: ComponentChildren;
 }
 
 /** The owner reads this before the wallet asks. */
-export function Question({ vaults, to, onSign, onCancel }: QuestionProps) {
+export function Question({ onSign, onCancel, children }: QuestionProps) {
   return (
     <fieldset class="notice" aria-label="What you sign">
-      <p>
-        {to === null ? "You redeem " : "You give "}
-        {vaults.map((vault, i) => (
-          <Fragment key={vault.vaultId}>
-            {i > 0 && ", "}
-            {vault.blob === "0x" ? <Amount of={vault} /> : `token ${blobText(vault.blob)}`}
-          </Fragment>
-        ))}
-        {to === null
-          ? ", with all that is left. The tokens are burnt for ever."
-          : ", with all that is left, to "}
-        {to !== null && [<code key="to">{to}</code>, "."]}
-      </p>
-      <p>
-        Your wallet shows a message named "Transfers": the vault of each token, the amount 0 for all
-        that is left, and {to === null ? "the zero address" : "the receiver"}. Nobody can take it
-        back after you have signed. It costs you no gas.
-      </p>
-      <details>
-        <summary>The vaults</summary>
-        <p>{vaults.map(({ vaultId }) => vaultId).join(", ")}</p>
-      </details>
+      {children}
       <div class="choices">
         <Button main onClick={onSign} text="Sign in my wallet" />
         <Button onClick={onCancel} text="Cancel" />
@@ -187,23 +225,87 @@ export function Question({ vaults, to, onSign, onCancel }: QuestionProps) {
   );
 }
 
+/** A vault, and how much of it moves; null for all that is left. */
+export interface Part {
+  readonly vault: OwnVault;
+  readonly units: bigint | null;
+}
+
+/** All that is left of each vault. */
+export const whole = (vaults: readonly OwnVault[]): readonly Part[] =>
+  vaults.map((vault) => ({ vault, units: null }));
+
 /**
- * Gives whole vaults to another owner, or redeems them, with one signature for each list of vaults.
+ * The fewest vaults that have so many units together, of the last one perhaps a part. Null when all
+ * of them have less.
+ */
+export function partsOf(vaults: readonly OwnVault[], units: bigint): readonly Part[] | null {
+  const parts: Part[] = [];
+  let missing = units;
+  const largest = [...vaults].sort((a, b) => Number(leftOf([b]) - leftOf([a])));
+  for (const vault of largest) {
+    const left = leftOf([vault]);
+    parts.push({ vault, units: left <= missing ? null : missing });
+    missing -= left;
+    if (missing <= 0n) return parts;
+  }
+  return null;
+}
+
+/** What a gift or a redemption says; the zero address in place of a receiver redeems. */
+export function GiftText({ parts, to }: { parts: readonly Part[]; to: Hex | null }) {
+  return (
+    <>
+      <p>
+        {to === null ? "You redeem " : "You give "}
+        {parts.map(({ vault, units }, i) => (
+          <Fragment key={vault.vaultId}>
+            {i > 0 && ", "}
+            {vault.tokenId !== null && nameOf(vault)}
+            {vault.tokenId !== null && vault.standard !== "erc721" && ", "}
+            {vault.standard !== "erc721" && <Amount of={vault} amount={units ?? leftOf([vault])} />}
+          </Fragment>
+        ))}
+        {to === null ? ". The tokens are burnt for ever." : " to "}
+        {to !== null && [<code key="to">{to}</code>, "."]}
+      </p>
+      <p>
+        Until L1 has it, you can stop it only by a transaction of your own. After that, nobody can
+        take it back. It costs you no gas.
+      </p>
+      <details>
+        <summary>What the wallet shows</summary>
+        <p>
+          A message named "Transfers": the vault of each token, the amount 0 for all that is left,
+          and {to === null ? "the zero address" : "the receiver"}. The vaults are{" "}
+          {parts.map(({ vault }) => vault.vaultId).join(", ")}.
+        </p>
+      </details>
+    </>
+  );
+}
+
+/**
+ * Gives vaults or parts of them to another owner, or redeems them, with one signature for each list
+ * of vaults.
  */
 export async function giveAway(
-  { signedIn, vaults, given, change }: Act,
+  { signedIn, given, change }: Act,
+  parts: readonly Part[],
   to: Hex | null,
 ): Promise<string[]> {
-  for (let first = 0; first < vaults.length; first += settings.relayVaults) {
-    const some = vaults.slice(first, first + settings.relayVaults);
+  for (let first = 0; first < parts.length; first += settings.relayVaults) {
+    const some = parts.slice(first, first + settings.relayVaults);
     const receiver = to === null ? ({ redeem: true } as const) : { to };
-    const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
+    const transfers = some.map(({ vault, units }) => ({
+      vaultId: String(vault.vaultId),
+      ...(units !== null && { amount: String(units) }),
+      ...receiver,
+    }));
     const prepared = await jsonAsOwner<client.TransferPreparation>(
       signedIn,
       "/owner/v1/transfers/prepare",
-      {
-        transfers,
-      },
+      { transfers },
     );
     const { chainId } = await settlement();
     const check = () => requireTransfers(prepared, transfers);
@@ -211,9 +313,9 @@ export async function giveAway(
     // The server gets exactly the message that was signed.
     const signed = { ...prepared.typedData.message, signature };
     const sent = await jsonAsOwner<client.OwnersTransfer>(signedIn, "/owner/v1/transfers", signed);
-    for (const { vaultId } of some) {
-      given.set(vaultId, sent.transferId);
-      change(vaultId, `It is ${fateOf(to ?? NOBODY)}; accepted.`, "waiting");
+    for (const { vault } of some) {
+      given.set(vault.vaultId, sent.transferId);
+      change(vault.vaultId, `It is ${fateOf(to ?? NOBODY)}; accepted.`, "waiting");
     }
   }
   return [];

@@ -1,9 +1,9 @@
 import { useRef, useState } from "preact/hooks";
-import { Button, Failure, Notice, Shown, useAction, useLoad } from "../shared/parts.tsx";
+import { Button, Failure, Notice, Shown, useAction, useHash, useLoad } from "../shared/parts.tsx";
 import { Problem } from "../shared/request.ts";
 import { useWallets, WalletButtons } from "../shared/wallets.tsx";
 import { type OwnSignIn, resumeSignIn, signIn, signOut } from "./api.ts";
-import { OwnTokens } from "./own-tokens.tsx";
+import { OwnPages } from "./own.tsx";
 import { stored } from "./source.tsx";
 
 /** When the sign-in ends, if a visit has left one. The sign-in itself is a cookie. */
@@ -33,11 +33,12 @@ export function Owner() {
     });
     return true;
   }, null);
+  const isFront = /^\/owner\/?$/.test(useHash());
   const leave = useAction();
   const current = own !== null && Date.parse(own.expiresAt) > Date.now() ? own : null;
   return (
     <>
-      <h1>My tokens</h1>
+      {(isFront || current === null) && <h1>My tokens</h1>}
       {hasEnded && <Notice problem>Your sign-in has ended. Sign in again.</Notice>}
       <Shown of={resumed}>
         {() =>
@@ -45,6 +46,7 @@ export function Owner() {
             <Welcome onSignedIn={change} />
           ) : (
             <>
+              <OwnPages key={current.address} signedIn={{ ...current, end }} />
               <p class="who">
                 Signed in as <code>{current.address}</code>{" "}
                 <Button
@@ -61,7 +63,6 @@ export function Owner() {
                 />
               </p>
               {leave.error && <Failure error={leave.error} />}
-              <OwnTokens key={current.address} signedIn={{ ...current, end }} />
             </>
           )
         }

@@ -77,6 +77,14 @@ export function useHash(moved?: () => void): string {
   return hash.replace(/^#/, "");
 }
 
+/** Names the browser's tab by the page's heading, after each drawing. */
+export function Titled({ children }: { children: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${document.querySelector("#main h1")?.textContent ?? "Mintmark"} · Mintmark explorer`;
+  });
+  return <>{children}</>;
+}
+
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
@@ -103,9 +111,22 @@ export function Top({ children }: { children: ComponentChildren }) {
   );
 }
 
-export function Failure({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
+interface FailureProps {
+  error: unknown;
+  retry?: (() => void) | undefined;
+  /** Whether nothing else is on the page. */
+  drawn?: boolean;
+}
+
+export function Failure({ error, retry, drawn = false }: FailureProps) {
   return (
-    <div class="failure">
+    <div class={drawn ? "failure nothing" : "failure"}>
+      {drawn && (
+        <svg viewBox="0 0 96 64" aria-hidden="true">
+          <path d="M6 32h30m24 0h30M36 22v20M42 26v12M60 22v20" />
+          <path d="M46 14l4 8M50 50l-4-8" stroke-dasharray="3 3" />
+        </svg>
+      )}
       <Notice problem>{sentenceOf(error)}</Notice>
       {retry && <Button onClick={retry} text="Try again" />}
     </div>
@@ -235,23 +256,22 @@ export function useAction() {
   return { busy, error, run };
 }
 
-/** A button for one action. One that cannot be undone asks first. */
-export function Action({
-  text,
-  ask,
-  work,
-}: {
+interface ActionProps {
   text: string;
+  main?: boolean | undefined;
   ask?: string | undefined;
   work: () => unknown;
-}) {
+}
+
+/** A button for one action. One that cannot be undone asks first. */
+export function Action({ text, main = false, ask, work }: ActionProps) {
   const { busy, error, run } = useAction();
   const click = () => {
     if (ask === undefined || confirm(ask)) void run(work);
   };
   return (
     <>
-      <Button disabled={busy} onClick={click} text={text} />
+      <Button main={main} disabled={busy} onClick={click} text={text} />
       {error && <span role="alert">{error.message}</span>}
     </>
   );

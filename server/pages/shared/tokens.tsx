@@ -1,6 +1,7 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { decimalAmount, type Hex, type VaultContent } from "../../../core/protocol/verifier.ts";
-import { blobText, counted, grouped } from "./format.ts";
+import { counted, grouped } from "./format.ts";
 import { useLoad } from "./parts.tsx";
 import { orNull, request } from "./request.ts";
 
@@ -67,29 +68,23 @@ export function Amount({ of, amount = of.amount }: { of: VaultContent; amount?: 
   return <bdi>{amountText(amount, of.blob, useMetadata(of))}</bdi>;
 }
 
-/** A token in a sentence: by its id, where it has one. */
-export function shortName(vault: Pick<VaultContent, "blob"> | undefined): string {
-  return vault === undefined || vault.blob === "0x"
-    ? "The fungible token"
-    : `Token ${blobText(vault.blob)}`;
-}
-
-/**
- * An image of a token; in its place a box with the name, while it is not asked for or there is
- * none.
- */
-export function Picture({
-  source,
-  name,
-  asked,
-}: {
+interface PictureProps {
   source: string | null;
   name: string;
   asked: boolean;
-}) {
+  /** A text that the picture is drawn from, where there is none. */
+  seed?: string;
+}
+
+/**
+ * An image of a token; in its place a drawing or a box with the name, while it is not asked for or
+ * there is none.
+ */
+export function Picture({ source, name, asked, seed }: PictureProps) {
   const [failed, setFailed] = useState(false);
   const isShown =
     source !== null && isImage(source) && (asked || source.startsWith("data:")) && !failed;
+  if (!isShown && seed !== undefined) return <Drawn seed={seed} />;
   if (!isShown) {
     return (
       <span class="picture none" aria-hidden="true">
@@ -105,6 +100,27 @@ export function Picture({
       referrerpolicy="no-referrer"
       onError={() => setFailed(true)}
     />
+  );
+}
+
+/** A pattern of tiles, left and right alike, that one text always gives. */
+function Drawn({ seed }: { seed: string }) {
+  let hash = 0x811c9dc5;
+  for (const sign of seed) hash = Math.imul(hash ^ (sign.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  const mixed = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0;
+  const tiles: ComponentChildren[] = [];
+  for (let place = 0; place < 15; place++) {
+    if (((mixed >>> place) & 1) === 0) continue;
+    const [x, y] = [place % 3, Math.floor(place / 3)];
+    for (const at of new Set([x, 4 - x]))
+      tiles.push(<rect key={`${at} ${y}`} x={at + 1} y={y + 1} width="1.02" height="1.02" />);
+  }
+  const hue = (mixed >>> 8) % 360;
+  return (
+    <svg class="picture" viewBox="0 0 7 7" aria-hidden="true" fill={`hsl(${hue} 45% 52%)`}>
+      <rect width="7" height="7" fill={`hsl(${hue} 45% 52% / 0.16)`} />
+      {tiles}
+    </svg>
   );
 }
 

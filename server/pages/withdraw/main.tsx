@@ -1,17 +1,23 @@
-import { createClient, custom, erc20Abi } from "viem";
-import { readContract } from "viem/actions";
+import { createClient, custom, erc20Abi, parseUnits } from "viem";
+import { readContract, signTypedData } from "viem/actions";
 import * as exit from "../../../core/exit/browser.ts";
 import type { Hash } from "../../../core/index.ts";
 import { connectWallet } from "../../../core/l1/index.ts";
+import { orderTypedData } from "../../../core/protocol/index.ts";
 import type { Provider } from "../shared/wallets.tsx";
 
-// An owner's own withdrawal through its wallet: the part of the pages that needs an Ethereum
+// An owner's own transactions through its wallet: the part of the pages that needs an Ethereum
 // library.
 
 export { parseExitKit } from "../../../core/exit/browser.ts";
 export type ExitKit = exit.ExitKit;
 
+export type RenewedVault = exit.RenewalResult["vaults"][number];
+
 export type Outcome = Pick<exit.VaultExit, "vaultId" | "txHash" | "refusal">;
+
+export { OFFER_FORMAT, parseOffer } from "../../../core/exit/browser.ts";
+export type Offer = exit.Offer;
 
 /**
  * The contract's answer on a kit, through its owner's wallet: the units that are left, and its
@@ -26,14 +32,20 @@ export type Checked = Awaited<ReturnType<typeof check>>;
 export async function check(provider: Provider, address: `0x${string}`, kit: ExitKit) {
   const l1 = await connect(provider, address, kit);
   const { quantity } = await exit.planExit({ kit, l1, account: address });
-  return { left: quantity, ...(await names(provider, kit)) };
+  return { left: quantity, ...(await names(provider, kit.token)) };
 }
+
+/** What a token's contract says; null where it says nothing. */
+export type TokenNames = Awaited<ReturnType<typeof names>>;
 
 /** A contract's own name must not fill the page. */
 const MOST_CHARACTERS = 60;
 
 /** The token contract's name, symbol and decimals; null where it says nothing. */
-async function names(provider: Provider, { token }: ExitKit) {
+export async function names(
+  provider: Provider,
+  token: Pick<ExitKit["token"], "address" | "standard">,
+) {
   const client = createClient({ transport: custom(provider) });
   const at = { abi: erc20Abi, address: token.address } as const;
   const none = () => null;
@@ -76,11 +88,102 @@ export async function withdraw(
       refusal: refusal && sentence(refusal),
     }));
   } catch (error) {
-    throw error instanceof Error ? new Error(sentence(error.message), { cause: error }) : error;
+    throw asSentence(error);
   }
 }
 
-function connect(wallet: Provider, address: `0x${string}`, { settlement }: ExitKit) {
+/**
+ * Makes new vaults of all that is left of the kits' vaults, by one transaction of their owner.
+ * Resolves once it is mined.
+ */
+export async function renew(
+  provider: Provider,
+  address: `0x${string}`,
+  kits: readonly [ExitKit, ...ExitKit[]],
+  onSent: (txHash: Hash) => void,
+): Promise<readonly RenewedVault[]> {
+  try {
+    const l1 = await connect(provider, address, kits[0]);
+    return (await exit.renewWithKits({ kits, l1, account: address, onSent })).vaults;
+  } catch (error) {
+    throw asSentence(error);
+  }
+}
+
+/** Tokens that come back from L1 to the settlement contract, and where they are. */
+export type Entry = Pick<
+  exit.EntryOptions,
+  "token" | "standard" | "quantum" | "tokenId" | "units"
+> & { readonly settlement: ExitKit["settlement"] };
+
+/** Burns the account's tokens on L1, which makes a vault of them. Resolves once it is mined. */
+export async function enter(
+  provider: Provider,
+  address: `0x${string}`,
+  entry: Entry,
+  onSent: (txHash: Hash) => void,
+): Promise<void> {
+  try {
+    const l1 = await connect(provider, address, entry);
+    await exit.enterToken({ ...entry, l1, account: address, onSent });
+  } catch (error) {
+    throw asSentence(error);
+  }
+}
+
+/** What an owner wants for a vault. */
+export interface Wanted {
+  readonly token: `0x${string}`;
+  /** null for ERC-20. */
+  readonly tokenId: bigint | null;
+  /** Whole tokens, such as `12.5`. */
+  readonly amount: string;
+}
+
+/** Has the owner sign an offer of a whole vault. Resolves with the text of its file. */
+export async function makeOffer(
+  provider: Provider,
+  address: `0x${string}`,
+  kit: ExitKit,
+  { token, tokenId, amount }: Wanted,
+): Promise<string> {
+  const l1 = await connect(provider, address, kit);
+  const client = createClient({ transport: custom(provider) });
+  const decimals =
+    tokenId === null
+      ? await readContract(client, { abi: erc20Abi, address: token, functionName: "decimals" })
+      : 0;
+  const want = { token, id: tokenId ?? 0n, amount: parseUnits(amount, decimals) };
+  const order = await exit.prepareOffer({ kit, l1, account: address, want });
+  const typed = orderTypedData(kit.settlement, order);
+  const signature = await signTypedData(client, { account: address, ...typed });
+  return exit.offerText({ kit, order, signature });
+}
+
+/** Takes an offer by one transaction of the account, which gives its own kit's vault for it. */
+export async function settle(
+  provider: Provider,
+  address: `0x${string}`,
+  { kit, offer }: { readonly kit: ExitKit; readonly offer: exit.Offer },
+  onSent: (txHash: Hash) => void,
+): Promise<Hash> {
+  try {
+    const l1 = await connect(provider, address, kit);
+    return (await exit.settleWithKits({ kit, offer, l1, account: address, onSent })).txHash;
+  } catch (error) {
+    throw asSentence(error);
+  }
+}
+
+function asSentence(error: unknown): unknown {
+  return error instanceof Error ? new Error(sentence(error.message), { cause: error }) : error;
+}
+
+function connect(
+  wallet: Provider,
+  address: `0x${string}`,
+  { settlement }: Pick<ExitKit, "settlement">,
+) {
   return connectWallet({
     wallet: wallet as Parameters<typeof connectWallet>[0]["wallet"],
     address,
