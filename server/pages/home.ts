@@ -5,37 +5,64 @@ import { contentPolicy, documentOf, styledBy } from "./files.ts";
 /** The page needs only the explorer's style. */
 const POLICY = contentPolicy({ "script-src": "'none'", "connect-src": "'none'" });
 
-const PAGES: readonly (readonly [name: string, address: string, title: string, meaning: string])[] =
+type Link = readonly [name: string, address: string, title: string, meaning: string];
+
+/** What the pages are for: an owner of tokens, or whoever builds with them. */
+const DOORS: readonly (readonly [
+  title: string,
+  meaning: string,
+  main: Link,
+  links: readonly Link[],
+])[] = [
   [
+    "I own tokens",
+    "See them, give, trade and use them with your wallet, or take them to Ethereum.",
+    ["owner", "/explorer#/owner", "My tokens", "Sign in with your wallet. It costs nothing."],
+    [
+      [
+        "exit",
+        "/exit",
+        "Exit page",
+        "Leave with an exit kit and a wallet; save it as one file that needs no server.",
+      ],
+      [
+        "explorer",
+        "/explorer",
+        "Explorer",
+        "Batches and vaults, with proofs that your browser checks.",
+      ],
+    ],
+  ],
+  [
+    "I build",
+    "Mint ERC-20, ERC-721 and ERC-1155 tokens on layer 2, over HTTP or in TypeScript.",
     ["guide", "/guide/", "Guide", "Quick starts, tasks and reference, with a search."],
-    ["reference", "/docs", "API reference", "Every request, to read and to try."],
     [
-      "openapi",
-      "/openapi.json",
-      "OpenAPI document",
-      "The same for machines; generate a client from it.",
+      [
+        "console",
+        "/console",
+        "Console",
+        "Your team's keys, assets, mints and what became of them.",
+      ],
+      ["reference", "/docs", "API reference", "Every request, to read and to try."],
+      [
+        "openapi",
+        "/openapi.json",
+        "OpenAPI document",
+        "The same for machines; generate a client from it.",
+      ],
+      ["health", "/healthz", "Health", "Whether the process is alive."],
+      ["readiness", "/readyz", "Readiness", "Whether everything works, and what does not."],
     ],
-    ["console", "/console", "Console", "Your team's keys, assets, mints and what became of them."],
-    [
-      "explorer",
-      "/explorer",
-      "Explorer",
-      "Batches and vaults, with proofs that your browser checks.",
-    ],
-    [
-      "exit",
-      "/exit",
-      "Exit page",
-      "Withdraw with an exit kit and a wallet; save it as one file that needs no server.",
-    ],
-    ["health", "/healthz", "Health", "Whether the process is alive."],
-    ["readiness", "/readyz", "Readiness", "Whether everything works, and what does not."],
-  ];
-const LINKS = Object.fromEntries(PAGES.map(([name, address]) => [name, address]));
+  ],
+];
+const LINKS = Object.fromEntries(
+  DOORS.flatMap(([, , main, links]) => [main, ...links].map(([name, address]) => [name, address])),
+);
 
 const HOME = pageOf(
   "Mintmark",
-  "This server mints ERC-20, ERC-721 and ERC-1155 tokens on layer 2 and settles them on Ethereum.",
+  "Tokens on layer 2, which Ethereum settles and their owners can always take along.",
 );
 const MISSING = pageOf(
   "No such page",
@@ -43,16 +70,21 @@ const MISSING = pageOf(
 );
 
 function pageOf(heading: string, lead: string): string {
-  const facts = PAGES.map(
-    ([, address, title, meaning]) => `<dt><a href="${address}">${title}</a><dd>${meaning}`,
-  );
+  const doors = DOORS.map(([title, meaning, [, address, name, hint], links]) => {
+    const facts = links.map(
+      ([, path, text, said]) => `<dt><a href="${path}">${text}</a><dd>${said}`,
+    );
+    return `<section class="card door"><h2>${title}</h2><p>${meaning}</p>
+      <p><a class="main" href="${address}">${name}</a></p><p class="quiet">${hint}</p>
+      <dl class="facts">${facts.join("")}</dl></section>`;
+  });
   const body = `<header class="top">
       <a class="brand" href="/">
         <svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><use href="/explorer/icon.svg#mark"></use></svg>
         <span>Mintmark</span>
       </a>
     </header>
-    <main><h1>${heading}</h1><p class="lead">${lead}</p><dl class="facts">${facts.join("")}</dl></main>`;
+    <main><h1>${heading}</h1><p class="lead">${lead}</p><div class="cards">${doors.join("")}</div></main>`;
   return documentOf(heading, styledBy("/explorer"), body);
 }
 
