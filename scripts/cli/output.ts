@@ -87,13 +87,13 @@ export function progressLine(): { show(where: string): void; clear(): void } {
 }
 
 function text(value: unknown, columns?: readonly string[]): string {
-  if (Array.isArray(value)) return table(value.map(inTokens), columns);
+  if (Array.isArray(value)) return table(value.map(legible), columns);
   if (!isRow(value)) return cell(value);
   if (isPage(value)) {
     const { nextCursor } = value.pagination;
-    return `${table(value.data.map(inTokens), columns)}${nextCursor === null ? "" : `\n\nmore: --cursor ${cell(nextCursor)}`}`;
+    return `${table(value.data.map(legible), columns)}${nextCursor === null ? "" : `\n\nmore: --cursor ${cell(nextCursor)}`}`;
   }
-  const shown = inTokens(value);
+  const shown = legible(value);
   const lists = Object.entries(shown).filter(([, field]) => isList(field));
   const fields = flat(
     Object.fromEntries(Object.entries(shown).filter(([, field]) => !isList(field))),
@@ -110,12 +110,18 @@ function text(value: unknown, columns?: readonly string[]): string {
 const AMOUNTS =
   /^(?:amount|quantity|minted|supplyCap|available|withdrawn|(?:available|withdrawn|transferred)Balance)$/;
 
-/** Shows amounts in whole tokens, which people read; with `--json` they stay units. */
-function inTokens(row: Row): Row {
+/**
+ * Shows amounts in whole tokens and deadlines as times, which people read; with `--json` they stay
+ * units and seconds.
+ */
+function legible(row: Row): Row {
   if (!isRow(row)) return row;
   const { quantum, decimals, amountDecimal, ...fields } = row;
   const rest: Row = Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [name, isRow(field) ? inTokens(field) : field]),
+    Object.entries(fields).map(([name, field]) => [
+      name,
+      isRow(field) ? legible(field) : name === "deadline" ? timeOf(field) : field,
+    ]),
   );
   if (quantum === undefined || typeof decimals !== "number")
     return {
@@ -136,6 +142,12 @@ function inTokens(row: Row): Row {
   };
 }
 
+/** Seconds since 1970 as a time; anything else as it is. */
+function timeOf(seconds: unknown): unknown {
+  if (!/^\d{1,12}$/.test(String(seconds))) return seconds;
+  return new Date(Number(seconds) * 1000).toISOString().replace(".000Z", "Z");
+}
+
 interface PageOfRows extends Row {
   readonly data: readonly Row[];
   readonly pagination: Row;
@@ -151,8 +163,8 @@ function isList(value: unknown): value is readonly Row[] | PageOfRows {
 
 function listed(list: unknown, columns?: readonly string[]): string {
   if (isPage(list))
-    return `${table(list.data.map(inTokens))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
-  const rows = (list as readonly Row[]).map(inTokens);
+    return `${table(list.data.map(legible))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
+  const rows = (list as readonly Row[]).map(legible);
   const known = columns?.filter((name) => name in (rows[0] ?? {})) ?? [];
   return table(rows, known.length === 0 ? undefined : known);
 }
