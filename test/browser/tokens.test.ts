@@ -88,8 +88,11 @@ describe.skipIf(!hasChromium)("my tokens, in Chromium", () => {
   }
   const press = (tab: Page, name: string) =>
     tab.getByRole("button", { name, exact: true }).first().click();
-  const cardOf = (tab: Page, text: string) =>
-    tab.getByRole("list", { name: "My tokens" }).getByRole("listitem").filter({ hasText: text });
+  const cardOf = (tab: Page, title: string) =>
+    tab
+      .getByRole("list", { name: "My tokens" })
+      .getByRole("listitem")
+      .filter({ has: tab.getByRole("link", { name: title, exact: true }) });
   const show = async (tab: Page, text: string) => {
     await cardOf(tab, text).getByRole("link").click();
     await tab.getByRole("region", { name: "What you can do" }).waitFor();
