@@ -16,6 +16,7 @@ export interface Offer {
   readonly signature: Hex;
 }
 
+/** The format name in an offer's file; docs/exit-kit.md. */
 export const OFFER_FORMAT = "mintmark-offer";
 
 /** An owner's vault, and what the owner wants for all that is left of it. */
@@ -114,7 +115,12 @@ function itemOf({ token }: ExitKit, units: bigint): OrderItem {
   return { token: token.address, id: token.tokenId ?? 0n, amount: units * token.quantum };
 }
 
-/** The text of an offer's file. Whoever has the file can take the offer. */
+/**
+ * The text of an offer's file. Whoever has the file can take the offer.
+ *
+ * @example
+ * await writeFile("offer.json", offerText({ kit, order, signature }));
+ */
 export function offerText({ kit, order, signature }: Offer): string {
   const file = { format: OFFER_FORMAT, version: 1, kit: exitKitToJson(kit), order, signature };
   const text = JSON.stringify(file, (_, value) =>

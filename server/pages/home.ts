@@ -7,7 +7,7 @@ const POLICY = contentPolicy({ "script-src": "'none'", "connect-src": "'none'" }
 
 type Link = readonly [name: string, address: string, title: string, meaning: string];
 
-/** What the pages are for: an owner of tokens, or whoever builds with them. */
+/** The pages are for owners of tokens, and for whoever builds with them. */
 const DOORS: readonly (readonly [
   title: string,
   meaning: string,

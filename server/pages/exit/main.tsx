@@ -316,7 +316,7 @@ function Wallets({ chosen, connection, onConnected }: WalletsProps) {
   );
 }
 
-/** What can be done with the kits: first what the files are for, the rest behind a click. */
+/** Shows first what the files are for, and the rest behind a click. */
 function Acts({ connection, onAgain }: { connection: Connection; onAgain: () => void }) {
   const { checked, offer } = connection;
   const [kit, ...more] = checked.keys();

@@ -3,13 +3,13 @@ import { useState } from "preact/hooks";
 import { Action, Button, Notice, OnDemand, Shown, useLoad } from "../shared/parts.tsx";
 import { Picture, textIn, useMetadata } from "../shared/tokens.tsx";
 import { cancelOrder, type Market, type Order, readOffers } from "./api.ts";
-import type { Own } from "./own.tsx";
+import type { Own } from "./own-state.ts";
 import { Notices } from "./own-tokens.tsx";
 import { CALM_MS, dayOf, itemText, leftOf } from "./own-vaults.tsx";
 import * as acts from "./owner-acts.tsx";
 import { type Deal, DealText, prepareFill, signDeal, vaultWith } from "./owner-trades.tsx";
 
-/** What other owners offer, and the owner's own offers. */
+/** Shows what other owners offer, and the owner's own offers. */
 export function MarketPage({ own }: { own: Own }) {
   const [deal, setDeal] = useState<Deal | null>(null);
   const mine = own.orders.filter(({ status }) => status === "open" || status === "filled");

@@ -5,7 +5,7 @@ import { counted } from "../shared/format.ts";
 import { Button, More, Notice, onSent } from "../shared/parts.tsx";
 import { isImage, Picture } from "../shared/tokens.tsx";
 import type { OwnVault } from "./api.ts";
-import type { Own } from "./own.tsx";
+import type { Own } from "./own-state.ts";
 import { type Holding, leftOf, type Standing, useLook } from "./own-vaults.tsx";
 import * as acts from "./owner-acts.tsx";
 import { settings } from "./source.tsx";

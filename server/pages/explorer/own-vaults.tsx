@@ -48,7 +48,7 @@ function isMoving(vault: OwnVault): boolean {
 
 /** All vaults of one token: the units of an ERC-20, or what the owner has of an id. */
 export interface Holding {
-  /** What the address of its page ends with. */
+  /** The address of its page ends with it. */
   readonly path: string;
   readonly newest: OwnVault;
   readonly held: readonly OwnVault[];

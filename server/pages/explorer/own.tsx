@@ -2,9 +2,6 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { sentenceOf } from "../shared/format.ts";
 import { Failure, Titled, useHash, useLoad } from "../shared/parts.tsx";
 import {
-  type Market,
-  type MarketAsset,
-  type Order,
   type OwnVault,
   readMarketAssets,
   readMarkets,
@@ -12,10 +9,10 @@ import {
   type SignedIn,
 } from "./api.ts";
 import { MarketPage } from "./market.tsx";
+import type { Own, OwnMarket } from "./own-state.ts";
 import { Overview } from "./own-tokens.tsx";
 import {
   CALM_MS,
-  type Holding,
   holdingsOf,
   isGone,
   type Standing,
@@ -26,36 +23,6 @@ import { type Act, followGiven } from "./owner-acts.tsx";
 import { BackPage } from "./return.tsx";
 import { settings } from "./source.tsx";
 import { TokenPage } from "./token-page.tsx";
-
-// What the pages of a signed-in owner share: its tokens and orders, and the act under way.
-
-export interface Own {
-  readonly signedIn: SignedIn;
-  readonly holdings: readonly Holding[];
-  /** Whether these are all tokens of the owner. */
-  readonly isWhole: boolean;
-  /** The newest first. */
-  readonly orders: readonly Order[];
-  readonly markets: readonly OwnMarket[];
-  /** Whether the owner wants images of other hosts. */
-  readonly asked: boolean;
-  /** Whether the owner's wallet is asked now. */
-  readonly busy: boolean;
-  /** What the act before could not do. */
-  readonly notices: readonly string[];
-  standingOf(vault: OwnVault): Standing;
-  /** Acts, and shows what was refused. Resolves with whether nothing was. */
-  run(work: (act: Act) => Promise<readonly string[]>): Promise<boolean>;
-  /** Reads the orders again. */
-  refresh(): void;
-  say(notices: readonly string[]): void;
-  onAsked(): void;
-}
-
-/** An application in which the owner can trade, with its tokens. */
-export interface OwnMarket extends Market {
-  readonly assets: readonly MarketAsset[];
-}
 
 async function readOwnMarkets(signedIn: SignedIn): Promise<readonly OwnMarket[]> {
   const markets = await readMarkets(signedIn);

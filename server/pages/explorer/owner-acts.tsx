@@ -252,7 +252,7 @@ export function partsOf(vaults: readonly OwnVault[], units: bigint): readonly Pa
   return null;
 }
 
-/** What a gift or a redemption says; the zero address in place of a receiver redeems. */
+/** Says what a gift or a redemption does; the zero address in place of a receiver redeems. */
 export function GiftText({ parts, to }: { parts: readonly Part[]; to: Hex | null }) {
   return (
     <>

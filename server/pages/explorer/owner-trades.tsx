@@ -125,7 +125,7 @@ function baseText({ name, symbol, quantum, decimals, tokenId }: Side, base: stri
   return text === "1" ? numbered(name, tokenId) : `${text} of ${numbered(name, tokenId)}`;
 }
 
-/** What the wallet is about to show, in words. */
+/** Says in words what the wallet is about to show. */
 export function DealText({ deal }: { deal: Deal }) {
   const { prepared, give, want, isFill } = deal;
   const { shares, deadline, ...message } = messageOf(prepared);

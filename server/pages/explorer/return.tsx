@@ -3,7 +3,7 @@ import { quantizedAmount } from "../../../core/protocol/verifier.ts";
 import { sentenceOf } from "../shared/format.ts";
 import { Button, Notice, onSent } from "../shared/parts.tsx";
 import type { MarketAsset } from "./api.ts";
-import type { Own } from "./own.tsx";
+import type { Own } from "./own-state.ts";
 import { Notices } from "./own-tokens.tsx";
 import { bringBack } from "./owner-acts.tsx";
 

@@ -16,7 +16,7 @@ import {
 import { Picture } from "../shared/tokens.tsx";
 import { asOwner, type MarketAsset, type OwnVault, readHistory } from "./api.ts";
 import { Unlist } from "./market.tsx";
-import type { Own } from "./own.tsx";
+import type { Own } from "./own-state.ts";
 import { Notices, receiverIn, relayText, summaryOf } from "./own-tokens.tsx";
 import { type Holding, isOnL1, leftOf, useLook } from "./own-vaults.tsx";
 import * as acts from "./owner-acts.tsx";
@@ -85,7 +85,7 @@ function Token({ own, holding }: { own: Own; holding: Holding }) {
   );
 }
 
-/** What the owner can do with a token. */
+/** The owner can do this with a token. */
 type Deed = keyof typeof DEEDS;
 
 const DEEDS = {
@@ -375,7 +375,7 @@ interface HistoryProps {
   amountOf: (units: bigint) => string;
 }
 
-/** What came and went, the newest first. */
+/** Lists what came and went, the newest first. */
 function History({ own, vaults, amountOf }: HistoryProps) {
   const [count, setCount] = useState(PAGE);
   const [newest] = vaults;

@@ -35,7 +35,7 @@ export async function check(provider: Provider, address: `0x${string}`, kit: Exi
   return { left: quantity, ...(await names(provider, kit.token)) };
 }
 
-/** What a token's contract says; null where it says nothing. */
+/** A token's contract says these; null where it says nothing. */
 export type TokenNames = Awaited<ReturnType<typeof names>>;
 
 /** A contract's own name must not fill the page. */
@@ -131,7 +131,7 @@ export async function enter(
   }
 }
 
-/** What an owner wants for a vault. */
+/** An owner wants this for a vault. */
 export interface Wanted {
   readonly token: `0x${string}`;
   /** null for ERC-20. */
