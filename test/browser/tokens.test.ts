@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)("my tokens, in Chromium", () => {
     const { api, apiKey } = sandbox.description;
     client = createClient({ baseUrl: api, apiKey });
     const fee = { basisPoints: 200, to: `0x${"fe".repeat(20)}` } as const;
-    const terms = { listing: "owners", fee, assets: [] } as const;
+    const terms = { listing: "owners" as const, fee, assets: [] };
     await answer(client.PUT("/api/v1/order-terms", { body: terms }));
     const dawn = { tokenId: "1", metadata: { name: "Sword of dawn" } };
     const swords = { path: { assetId: assetOf("erc721") } };
