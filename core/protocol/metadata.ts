@@ -137,7 +137,9 @@ function isContent(value: unknown): value is string {
   return (
     typeof value === "string" &&
     value.length <= MAX_URL &&
-    /^(?:ipfs:\/\/[A-Za-z0-9]{46,}|ar:\/\/[A-Za-z0-9_-]{43})(?:\/[^\s\\"<>]*)?$/.test(value)
+    /^(?:ipfs:\/\/(?:ipfs\/)?[A-Za-z0-9]{46,}|ar:\/\/[A-Za-z0-9_-]{43})(?:[/?][^\s\\"<>]*)?$/.test(
+      value,
+    )
   );
 }
 

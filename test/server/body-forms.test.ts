@@ -23,7 +23,7 @@ describe("a body", () => {
       );
   });
 
-  test("of metadata may say nothing in a field, and name content by Arweave", async () => {
+  test("of metadata may say nothing in a field, and name content by Arweave and IPFS", async () => {
     const { assetId } = await world.engine.assets.add({
       contractAddress: `0x${"ad".repeat(20)}`,
       symbol: "T",
@@ -36,6 +36,11 @@ describe("a body", () => {
     const empty = { description: null, animation_url: null, attributes: [], external_url: "" };
     const set = await world.send("PUT", url, { body: { name: "a", image, ...empty } });
     expect(set.body.metadata).toEqual({ name: "a", image });
+    const cid = "b".repeat(59);
+    for (const image of [`ipfs://ipfs/${cid}/1.png`, `ipfs://${cid}?filename=1.png`]) {
+      const named = await world.send("PUT", url, { body: { name: "a", image } });
+      expect(named.body.metadata).toEqual({ name: "a", image });
+    }
     const placeholder = { name: "Soon", ...empty };
     const hidden = await world.send("PUT", `/api/v1/assets/${assetId}/collection`, {
       body: { placeholder },
