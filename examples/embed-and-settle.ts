@@ -1,7 +1,7 @@
 /**
  * An engine in your own process that settles: it seals its batches by itself, commits them to a
  * chain of Hardhat, and pays a withdrawal that the owner has signed. It uses the package's public
- * imports alone; docs/guides/embed.md runs it.
+ * imports alone; docs/guides/embed.md goes through it.
  *
  *   CONTRACT=0x… TOKEN=0x… npm run example -- embed-and-settle
  */
