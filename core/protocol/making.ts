@@ -31,7 +31,7 @@ function treesOf({ chainId, making, vaults }: Making) {
   const manifest = types.map((assetType) => manifestLeaf({ chainId, assetType }));
   const contents = vaults.map((vault, slot) => {
     const vaultId = packVaultId({ mode: "made", batchNumber: making, slot });
-    return { vaultId, chainId, ...vault };
+    return { ...vault, vaultId, chainId };
   });
   const leaves = new Uint8Array(vaults.length * HASH_BYTES);
   for (const [slot, vault] of contents.entries())
