@@ -300,7 +300,7 @@ describe("a signature in each form is good on L1, from", () => {
     expect(await ask(owner, async () => "0x")).toMatchObject(refused);
     expect(await ask(owner, async () => `0x${"00".repeat(64)}${"6492".repeat(16)}`)).toMatchObject({
       ...refused,
-      detail: expect.stringContaining("Deploy the wallet first"),
+      detail: expect.stringContaining("Deploy the wallet"),
     });
     const other = FORMS["65 bytes with v 0 or 1"] as (signature: Hex) => Hex;
     expect(

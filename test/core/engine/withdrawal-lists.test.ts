@@ -391,7 +391,7 @@ describe("the forms of a signature", () => {
       engine.withdrawals.request(tenant.principal, { ...list, signature }),
     ).rejects.toMatchObject({
       code: "signature_invalid",
-      message: expect.stringContaining("Deploy the wallet first"),
+      message: expect.stringContaining("Deploy the wallet"),
     });
   });
 
