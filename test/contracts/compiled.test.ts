@@ -12,7 +12,7 @@ test.each(JOBS)("no published bug of the optimizer changes what is stored: %#", 
   for (const { contract, without, code, opcodes } of withoutSteps(job)) {
     if (without === "EqualStoreEliminator")
       expect([contract, code]).toEqual([contract, "identical"]);
-    // Loads and hashes that were known before are made again. Each store stays.
+    // Values that were known before are loaded and hashed again. Each store stays.
     else expect([contract, opcodes]).not.toEqual([contract, expect.stringContaining("store")]);
   }
 });
