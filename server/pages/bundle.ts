@@ -14,13 +14,15 @@ export type Scripts = ReadonlyMap<string, Buffer>;
 const JSX = { jsx: "automatic", jsxImportSource: "preact" } as const;
 
 /**
- * Makes libraries and pages small in a script that has the core as it is read here, because it
- * checks proofs with it.
+ * Makes libraries, pages and what sends transactions small in scripts that have the rest of the core
+ * as it is read here, because they check proofs with it.
  */
 const minifyOthers: Plugin = {
   name: "minify-others",
   setup({ onLoad, esbuild }) {
-    onLoad({ filter: /node_modules\/.*\.m?js$|\/server\/pages\/.*\.tsx?$/ }, async ({ path }) => {
+    const filter =
+      /node_modules\/.*\.m?js$|\/(?:server\/(?:client|pages)|core\/(?:exit|l1))\/.*\.tsx?$/;
+    onLoad({ filter }, async ({ path }) => {
       const options = {
         minify: true,
         format: "esm",

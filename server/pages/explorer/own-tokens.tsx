@@ -80,7 +80,7 @@ export function Overview({ own }: { own: Own }) {
         {isWhole ? "." : "; looking for more…"}
       </p>
       <div class="choices">
-        {ready.length > 1 && <Button onClick={() => select(ready, true)} text="Select all" />}
+        {ready.length > 0 && <Button onClick={() => select(ready, true)} text="Select all" />}
         {isHosted && !asked && <Button onClick={own.onAsked} text="Show images from their hosts" />}
       </div>
       {cards("My tokens", mine, false)}
