@@ -52,10 +52,13 @@ class Waiting {
   }
 }
 
-const GROUP_WEIGHT = 1 << 14; // Most weight of one group
+// Most weight of one group. Applying it takes longer than its write, so a larger one only delays.
+const GROUP_WEIGHT = 1 << 13;
+const LIGHT = 16; // Most weight of a transition that need not wait until heavier ones had groups
+const OVERTAKEN = 1_024; // Most transitions that a light one overtakes
 /**
- * Between the steps of a group of this weight, other work that waits for the event loop gets a
- * pass.
+ * Between the steps of a group of this weight, and after each such part of it, other work that
+ * waits for the event loop gets a pass.
  */
 const HEAVY = 1 << 11;
 
@@ -204,20 +207,33 @@ export class Writer {
 
   /**
    * The next transitions that can share a write: one that runs alone, or as many others as the
-   * limit allows.
+   * limit allows. A light one shares the next write, though heavy ones before it must wait.
    */
   #take(): { readonly taken: Waiting[]; readonly heavy: boolean } {
+    const taken: Waiting[] = [];
+    const left: Waiting[] = [];
     let weight = 0;
-    let count = 0;
-    for (const { transition, begin } of this.#queue) {
+    let at = 0;
+    for (; at < this.#queue.length; at++) {
+      const waiting = this.#queue[at]!;
+      const { transition } = waiting;
       const isAlone = "body" in transition;
-      if (count > 0 && (isAlone || weight + transition.weight > GROUP_WEIGHT)) break;
-      weight += transition.weight;
-      count++;
-      begin?.();
-      if (isAlone) break;
+      if (taken.length > 0 && (isAlone || weight >= GROUP_WEIGHT)) break;
+      if (left.length >= OVERTAKEN) break;
+      const fits = taken.length === 0 || weight + transition.weight <= GROUP_WEIGHT;
+      if (!fits || (left.length > 0 && transition.weight > LIGHT)) left.push(waiting);
+      else {
+        weight += transition.weight;
+        taken.push(waiting);
+        waiting.begin?.();
+      }
+      if (isAlone) {
+        at++;
+        break;
+      }
     }
-    return { taken: this.#queue.splice(0, count), heavy: weight >= HEAVY };
+    this.#queue.splice(0, at, ...left);
+    return { taken, heavy: weight >= HEAVY };
   }
 
   async #apply(group: Group, taken: readonly Waiting[], heavy: boolean): Promise<Waiting[]> {
@@ -239,7 +255,13 @@ export class Writer {
       const stored = keys.length === 0 ? NONE : await this.#store.getMany(keys);
       if (heavy) await nextPass();
       let at = 0;
+      let weight = 0;
       for (const [i, waiting] of taken.entries()) {
+        if (weight >= HEAVY) {
+          await nextPass();
+          weight = 0;
+        }
+        weight += waiting.transition.weight;
         const end = ends[i]!;
         if (end < 0) continue;
         const own = end === at ? NONE : stored.slice(at, end);

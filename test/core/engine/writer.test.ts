@@ -73,9 +73,32 @@ test("heavy transitions that read nothing leave room for others between them and
   await Promise.all([10_000, 10_000, 10_000].map((weight) => writer.run(transition(weight))));
   expect(new Set(seen).size).toBe(6);
   seen.length = 0;
+  // One group: the keys of all in one pass, then each in a pass of its own.
+  await Promise.all([2_100, 2_100, 2_100].map((weight) => writer.run(transition(weight))));
+  expect(seen.slice(0, 3)).toEqual(Array(3).fill(seen[0]));
+  expect(new Set(seen).size).toBe(4);
+  seen.length = 0;
   await Promise.all([1, 1, 1].map((weight) => writer.run(transition(weight))));
   expect(new Set(seen).size).toBe(1);
   over = true;
   await others;
+  await writer.close();
+});
+
+test("light transitions share the next write, whatever heavy ones wait before them", async () => {
+  const store = await LevelStore.of(new MemoryLevel({ storeEncoding: "buffer" }), true);
+  const writer = new Writer(store, () => {}, { room: null });
+  const applied: string[] = [];
+  const run = (name: string, weight: number) =>
+    writer.run({ weight, keys: () => [], apply: () => void applied.push(name) });
+  await Promise.all([
+    run("first", 5_000),
+    run("second", 5_000),
+    run("third", 1_000),
+    run("light", 1),
+    writer.alone(async () => void applied.push("alone")),
+    run("later", 1),
+  ]);
+  expect(applied).toEqual(["first", "light", "second", "third", "alone", "later"]);
   await writer.close();
 });
