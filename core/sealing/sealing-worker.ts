@@ -1,10 +1,12 @@
 import { parentPort } from "node:worker_threads";
+import { giveWay } from "../thread.ts";
 import { type DerivingJob, derivedOf } from "./sealing-thread.ts";
 
 /**
  * The thread of core/sealing/sealing-thread.ts: derives batches one after the other and hands over
  * the results.
  */
+if (parentPort !== null) giveWay();
 parentPort?.on("message", (job: DerivingJob) => {
   const derived = derivedOf(job);
   // An array that owns its whole memory is moved, not copied.

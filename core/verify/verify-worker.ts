@@ -1,18 +1,14 @@
-import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Settlement } from "../ports.ts";
+import { giveWay } from "../thread.ts";
 import { failureOf, RemoteReader } from "./remote-reader.ts";
 import { verifyReader } from "./verify.ts";
 import type { Ended, Progressed } from "./verify-thread.ts";
 
-/** A third of the share of a core that the event loop gets where both want it. */
-const NICE = 5;
-
 /** The thread of core/verify/verify-thread.ts: verifies one store, and ends. */
 const port = parentPort;
 if (port !== null) {
-  // Linux counts a priority by thread.
-  if (process.platform === "linux") setPriority(0, NICE);
+  giveWay();
   const reader = new RemoteReader(port);
   const tell = (message: Progressed | Ended) => port.postMessage(message);
   const following = {

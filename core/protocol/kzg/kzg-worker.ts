@@ -1,4 +1,5 @@
 import { parentPort } from "node:worker_threads";
+import { giveWay } from "../../thread.ts";
 import { BLOB_BYTES, ELEMENT_BYTES } from "../blob-batch.ts";
 import { evaluationPoint } from "../kzg.ts";
 import type { KzgAnswer, KzgJob } from "./kzg-thread.ts";
@@ -20,6 +21,8 @@ function probe(): Uint8Array {
   return blob;
 }
 
+// Before the library starts threads of its own, which inherit it.
+if (parentPort !== null) giveWay();
 // Imported here and not at the top, because a platform without the native code must get an answer.
 const { DasContextJs } = await import("@crate-crypto/node-eth-kzg");
 let context = DasContextJs.create({ usePrecomp: false });
