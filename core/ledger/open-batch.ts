@@ -4,7 +4,7 @@ import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import { payloadBytes, WORD_BYTES, writePayload } from "../protocol/words.ts";
+import { payloadBytes, shortPayloadBytes, WORD_BYTES, writePayload } from "../protocol/words.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -254,6 +254,9 @@ const HEAD = new Uint8Array(WORD_BYTES);
 
 /** Continuations and bytes of the payload that a vault takes, in one number: a mint is a hot path. */
 function roomOf({ amountHigh, amountLow, blobs, start, end }: NewVault): number {
+  // A token with a short number as its id, the usual case, has no continuations.
+  const bytes = shortPayloadBytes(amountHigh, amountLow, shortDecimalIn(blobs, start, end));
+  if (bytes >= 0) return bytes;
   const continuations = writePayload(HEAD, 0, amountHigh, amountLow, blobs, start, end);
   return continuations * 16 + payloadBytes(HEAD, 0);
 }
@@ -324,7 +327,10 @@ export class UnsealedBatches {
   /** Replaces a mode's open batch, which is closed then. */
   setOpen(batch: OpenBatch): void {
     const before = this.#open.get(batch.mode);
-    if (before !== undefined) this.#closed[batch.mode].set(before.batchNumber, before);
+    if (before !== undefined) {
+      this.#closed[batch.mode].set(before.batchNumber, before);
+      batch.vaults.reserveLike(before.vaults);
+    }
     this.#open.set(batch.mode, batch);
   }
 

@@ -43,6 +43,7 @@ const PAYLOAD = 22;
 /** The last eight bytes of a payload, which follow the place of the first continuation. */
 const LAST_EIGHT = 24;
 const COUNTED_ID = 27;
+const COUNTED_BYTES = WORD_BYTES - COUNTED_ID;
 const COUNT_MASK = 0x0f;
 
 /** Digits that a number holds exactly. */
@@ -227,6 +228,23 @@ export function payloadBytes(heads: Uint8Array, at: number): number {
   let first = at + PAYLOAD;
   while (first < at + WORD_BYTES && heads[first] === 0) first++;
   return at + WORD_BYTES - first;
+}
+
+/**
+ * {@link payloadBytes} of the head that {@link writePayload} writes without continuations for a
+ * token whose blob is a decimal below 2^53; -1 for a negative id, and where that head is another
+ * one.
+ */
+export function shortPayloadBytes(amountHigh: number, amountLow: number, id: number): number {
+  if (amountHigh === 0 && amountLow === 1) return id < 0 ? -1 : bytesOfNumber(id);
+  if (id < 0 || id >= 2 ** (8 * COUNTED_BYTES) || amountHigh >= 0x100) return -1;
+  return COUNTED_BYTES + (amountHigh > 0 ? 5 : bytesOfNumber(amountLow));
+}
+
+/** Bytes of a whole number below 2^53 without leading zeros. */
+function bytesOfNumber(value: number): number {
+  if (value >= 2 ** 32) return 4 + bytesOfNumber(Math.floor(value / 2 ** 32));
+  return 4 - (Math.clz32(value) >> 3);
 }
 
 /** How many continuations a head's tag names, 0 to 15. */

@@ -90,7 +90,7 @@ export class VaultColumns {
     tokenHash: number,
   ): number {
     const slot = this.count;
-    if (slot === this.userIndex.length) this.#grow();
+    if (slot === this.userIndex.length) this.#resize(2 * slot);
     if (this.#lastHolder?.userIndex !== holder.userIndex) {
       this.#lastHolder = holder;
       this.#holders.set(holder.userIndex, holder);
@@ -180,8 +180,17 @@ export class VaultColumns {
     return hexOf(this.blobs, this.blobStart(slot), this.blobEnd[slot]!);
   }
 
-  #grow(): void {
-    const capacity = 2 * this.userIndex.length;
+  /**
+   * Makes room for as many vaults as another batch has: growing by and by would copy each column
+   * again and again.
+   */
+  reserveLike({ count, blobEnd }: VaultColumns): void {
+    if (count <= this.userIndex.length) return;
+    this.#resize(count);
+    this.blobs = larger(this.blobs, Math.max(this.blobs.length, blobEnd[count - 1]!));
+  }
+
+  #resize(capacity: number): void {
     for (const name of SEALED_COLUMNS) this[name] = larger(this[name], capacity);
     this.createdAt = larger(this.createdAt, capacity);
     this.updatedAt = larger(this.updatedAt, capacity);

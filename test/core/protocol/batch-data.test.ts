@@ -6,7 +6,12 @@ import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { manifestRoot, batchRoot as rootOf } from "../../../core/protocol/manifest.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
-import { payloadBytes } from "../../../core/protocol/words.ts";
+import {
+  payloadBytes,
+  shortPayloadBytes,
+  WORD_BYTES,
+  writePayload,
+} from "../../../core/protocol/words.ts";
 import { decimalBlob } from "../naive/naive-vault.ts";
 import {
   naiveAssets,
@@ -174,6 +179,28 @@ describe("encoding", () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  it("takes the bytes that are known beforehand for a short number as an id", () => {
+    const word = fc.oneof(fc.constantFrom(0, 1, 2, 0xff, 0x100, 2 ** 32 - 1), fc.nat(2 ** 32 - 1));
+    const id = fc.oneof(
+      fc.constantFrom(0, 1, 255, 256, 2 ** 32 - 1, 2 ** 32, 2 ** 40 - 1, 2 ** 40, 10 ** 15 - 1),
+      fc.nat(10 ** 15 - 1),
+    );
+    const head = new Uint8Array(WORD_BYTES);
+    const short = fc.oneof(word, fc.nat(300));
+    fc.assert(
+      fc.property(short, word, id, (high, low, id) => {
+        fc.pre(high > 0 || low > 0);
+        const blob = Buffer.from(`${id}`);
+        const more = writePayload(head, 0, high, low, blob, 0, blob.length);
+        const known = shortPayloadBytes(high, low, id);
+        expect(known).toBe(more > 0 ? -1 : payloadBytes(head, 0));
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(shortPayloadBytes(0, 1, -1)).toBe(-1);
+    expect(shortPayloadBytes(0, 2, -1)).toBe(-1);
   });
 
   it("refuses what no encoding can hold", () => {
