@@ -6,7 +6,7 @@ import { runCommand } from "../scripts/cli/errors.ts";
 import { progressLine } from "../scripts/cli/output.ts";
 import { open, settle } from "./engine-workload.ts";
 import { FLAG, inFolder, start } from "./harness.ts";
-import { quantile, sendPaced } from "./http/connection.ts";
+import { ascending, quantile, sendPaced } from "./http/connection.ts";
 import { startServer } from "./http/server.ts";
 
 /**
@@ -106,7 +106,8 @@ async function startTenant(store: string) {
     keys,
     async measure(seconds: number) {
       const bodies = Array.from({ length: RATE * seconds }, body);
-      const times = await sendPaced({ port: server.port, apiKey: world.apiKey }, RATE, bodies);
+      const target = { port: server.port, apiKey: world.apiKey };
+      const times = ascending(await sendPaced(target, RATE, bodies));
       return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),

@@ -6,7 +6,7 @@ import type { OrderMessage } from "../core/protocol/index.ts";
 import { orderDigest } from "../core/protocol/index.ts";
 import { open, SETTLEMENT, SINGLE_CALLERS } from "./engine-workload.ts";
 import { cpuOf, inFolder, median, type Progress, type Section } from "./harness.ts";
-import { quantile, saturate, sendPaced } from "./http/connection.ts";
+import { ascending, quantile, saturate, sendPaced } from "./http/connection.ts";
 import { startServer } from "./http/server.ts";
 import { mint, signatureOf, worldIn } from "./transfers.ts";
 
@@ -70,7 +70,7 @@ async function measured(progress: Progress) {
       cpus.push(((await cpuOf(server.pid)) - before) / PER_ROUND);
     }
     progress(`orders: ${RATE} a second`);
-    const times = await sendPaced(target, RATE, next(PACED));
+    const times = ascending(await sendPaced(target, RATE, next(PACED)));
     return {
       rate: median(rates),
       cpu: median(cpus),

@@ -89,6 +89,13 @@ export const LARGE_STORES = {
     "machine did.",
 } as const;
 
+/** The sections of `npm run bench:http -- --tail`, which the page of `npm run bench` keeps too. */
+export const TAIL_TITLES = [
+  "Single mints beside everything else",
+  "Where the slowest hundredth waited",
+] as const;
+const KEPT = [LARGE_STORES.title, ...TAIL_TITLES];
+
 /** Puts a section into a page in place of the one with its title, or at the end. */
 export async function writeSection(
   file: string,
@@ -121,7 +128,8 @@ export async function writePage(
 ): Promise<void> {
   const { cpu, cores, node, platform, load } = machine;
   const page = new URL(`../docs/${file}`, import.meta.url);
-  const kept = sectionIn(await readFile(page, "utf8"), LARGE_STORES.title);
+  const before = await readFile(page, "utf8");
+  const kept = KEPT.flatMap((title) => sectionIn(before, title)?.trimEnd() ?? []);
   const where = `${cpu}, ${cores} cores, ${platform}, Node ${node}, ${new Date().toISOString().slice(0, 10)}`;
   const text = [
     `# ${title}`,
@@ -130,7 +138,7 @@ export async function writePage(
     wrapped(`The load average when the run began was ${load.toFixed(1)}. ${about}`),
     "",
     sectionsText(sections),
-    ...(kept === null ? [] : [kept]),
+    ...kept.map((section) => `${section}\n`),
   ];
   await writeFile(page, text.join("\n"));
 }

@@ -106,32 +106,49 @@ export async function saturate(
   return (bodies.length / (performance.now() - start)) * 1000;
 }
 
+/** A request of {@link sendPaced}. */
+export interface Paced {
+  /** When it was due, in milliseconds of the machine's monotonic clock. */
+  readonly due: number;
+  /** Milliseconds from then until its answer. */
+  readonly ms: number;
+}
+
+/** Milliseconds of the machine's monotonic clock, which all processes share. */
+export function machineMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
 /**
  * Sends requests evenly at a rate, without waiting for earlier responses, and measures each from
  * the time when it was due. So a stall of the server counts for all waiting requests.
  *
  * @param rate - requests a second
- * @returns milliseconds a request, ascending
  */
 export async function sendPaced(
   target: Target,
   rate: number,
-  bodies: readonly Buffer[],
-): Promise<number[]> {
+  bodies: Iterable<Buffer>,
+): Promise<readonly Paced[]> {
   using connections = new DisposableStack();
   const post = poster(target, connections);
-  const pending: Promise<number>[] = [];
-  const start = performance.now();
-  for (const [i, body] of bodies.entries()) {
-    const due = start + (i / rate) * 1000;
-    while (performance.now() < due) await sleep(1);
-    const timed = post(body).then(() => performance.now() - due);
+  const pending: Promise<Paced>[] = [];
+  const start = machineMs();
+  for (const body of bodies) {
+    const due = start + (pending.length / rate) * 1000;
+    while (machineMs() < due) await sleep(1);
+    const timed = post(body).then(() => ({ due, ms: machineMs() - due }));
     // A failure is the result of the whole, which has a server to stop.
     timed.catch(() => {});
     pending.push(timed);
   }
-  const times = await Promise.all(pending);
-  return times.sort((a, b) => a - b);
+  const requests = await Promise.all(pending);
+  return requests;
+}
+
+/** The milliseconds of requests, ascending. */
+export function ascending(requests: readonly Paced[]): number[] {
+  return requests.map(({ ms }) => ms).sort((a, b) => a - b);
 }
 
 /**

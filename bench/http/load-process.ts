@@ -2,7 +2,7 @@ import { json } from "node:stream/consumers";
 import { runCommand } from "../../scripts/cli/errors.ts";
 import { Workload } from "../engine-workload.ts";
 import { cpuOf, median } from "../harness.ts";
-import { quantile, saturate, sendPaced, type Target } from "./connection.ts";
+import { ascending, quantile, saturate, sendPaced, type Target } from "./connection.ts";
 import type { Kind, LoadPlan } from "./measure.ts";
 
 /**
@@ -32,7 +32,8 @@ async function measure(
   }
   const rate = median(rates);
   process.stderr.write(`${name}: at half of ${rate.toFixed(0)} requests/s\n`);
-  const times = await sendPaced(target, rate / 2, bodies(Math.ceil((rate / 2) * kind.halfSeconds)));
+  const requests = bodies(Math.ceil((rate / 2) * kind.halfSeconds));
+  const times = ascending(await sendPaced(target, rate / 2, requests));
   return {
     [`${name}Rate`]: rate * mintsPerRequest,
     [`${name}Cpu`]: median(cpus) / mintsPerRequest,

@@ -141,7 +141,8 @@ export async function measureStages(
     ...column,
     unit: "%",
   }));
-  const rows = STAGE_NAMES.map((stage): Row => {
+  const seen = STAGE_NAMES.filter((stage) => [...shares.values()].some((all) => all[stage]));
+  const rows = seen.map((stage): Row => {
     const values = [...shares].map(([key, ofStages]) => [key, ofStages[stage] ?? null] as const);
     return { label: stage, ours: false, values: Object.fromEntries(values) };
   });

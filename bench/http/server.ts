@@ -13,6 +13,7 @@ export const UNLIMITED = 999_999_999;
 const SCRIPTS = {
   engine: [MAIN, "server"],
   bare: [fileURLToPath(new URL("./bare-server.ts", import.meta.url))],
+  watched: [fileURLToPath(new URL("./watched-server.ts", import.meta.url))],
 } as const;
 
 /** Node's options of `npm run server`. */

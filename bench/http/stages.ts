@@ -4,8 +4,11 @@ import { join } from "node:path";
 
 const PARSE = "parse the body";
 
-/** The stages of a mint over HTTP, by file, or by function name where there is none. */
+/** The stages of a server's work, by file, or by function name where there is none. */
 const STAGES: readonly (readonly [stage: string, whose: RegExp])[] = [
+  ["rows of drops", /\/core\/drops\/|\/csv-parse\//],
+  ["events to followers", /\/server\/routes\/events\.ts|\/core\/(events|ledger\/followers)/],
+  ["answer verify", /\/core\/verify\//],
   [
     "write to the socket",
     /^node:(_http_outgoing|internal\/stream_base_commons)|^write(Utf8String|Latin1String|Buffer|v) /,
@@ -43,7 +46,25 @@ export async function stageShares(folder: string): Promise<Readonly<Record<strin
   // The sealing threads leave profiles too. Only the main thread's profile contains HTTP.
   const text = texts.find((each) => each.includes("node:_http_server"));
   if (text === undefined) throw new Error("the server left no CPU profile");
-  const { nodes, samples = [], timeDeltas = [] } = JSON.parse(text) as Profiler.Profile;
+  const profile = JSON.parse(text) as Profiler.Profile;
+  const { samples = [], timeDeltas = [] } = profile;
+  const stageOf = stagesIn(profile);
+  const times = new Map(STAGE_NAMES.map((stage) => [stage, 0]));
+  const stages = samples.map((sample) => stageOf.get(sample) ?? null);
+  const [first, last] = [stages.indexOf(PARSE), stages.lastIndexOf(PARSE)];
+  let busy = 0;
+  for (let i = first; i <= last; i++) {
+    const stage = stages[i] ?? null;
+    const time = Math.max(0, timeDeltas[i] ?? 0);
+    if (stage === null) continue;
+    times.set(stage, (times.get(stage) ?? 0) + time);
+    busy += time;
+  }
+  return Object.fromEntries([...times].map(([stage, time]) => [stage, (100 * time) / busy]));
+}
+
+/** The stage of each node of a CPU profile, by its id; null for idle time. */
+export function stagesIn({ nodes }: Profiler.Profile): ReadonlyMap<number, string | null> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const stageOf = new Map<number, string | null>();
   const visit = (id: number, above: string): void => {
@@ -59,16 +80,5 @@ export async function stageShares(folder: string): Promise<Readonly<Record<strin
   };
   const inner = new Set(nodes.flatMap(({ children = [] }) => children));
   for (const { id } of nodes) if (!inner.has(id)) visit(id, REST);
-  const times = new Map(STAGE_NAMES.map((stage) => [stage, 0]));
-  const stages = samples.map((sample) => stageOf.get(sample) ?? null);
-  const [first, last] = [stages.indexOf(PARSE), stages.lastIndexOf(PARSE)];
-  let busy = 0;
-  for (let i = first; i <= last; i++) {
-    const stage = stages[i] ?? null;
-    const time = Math.max(0, timeDeltas[i] ?? 0);
-    if (stage === null) continue;
-    times.set(stage, (times.get(stage) ?? 0) + time);
-    busy += time;
-  }
-  return Object.fromEntries([...times].map(([stage, time]) => [stage, (100 * time) / busy]));
+  return stageOf;
 }

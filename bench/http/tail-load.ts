@@ -1,0 +1,117 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { json } from "node:stream/consumers";
+import { runCommand } from "../../scripts/cli/errors.ts";
+import { Workload } from "../engine-workload.ts";
+import { median } from "../harness.ts";
+import { ascending, quantile, saturate, sendPaced } from "./connection.ts";
+import { KINDS } from "./measure.ts";
+import type { TailPlan, Tenant } from "./tail.ts";
+
+/**
+ * One part of the load of `npm run bench:http -- --tail`, as a process of its own: reads a
+ * `TailPlan`, writes its figures; progress on standard error.
+ */
+
+/** Where the tokens of each part begin in the first run, and how many each run has. */
+const FIRST = { rates: 1e9, singles: 2e9, bulk: 3e9, drop: 4e9 } as const;
+const TOKENS = 1e7;
+const [BULK, SINGLES] = KINDS as [(typeof KINDS)[0], (typeof KINDS)[0]];
+const ROUNDS = 3;
+
+const bodiesOf = function* (next: () => unknown, count: number) {
+  for (let i = 0; i < count; i++) yield Buffer.from(JSON.stringify(next()));
+};
+
+/** Requests a second that a server answers of each kind alone. */
+async function rates({ port, tenants: [first] }: TailPlan) {
+  const target = { port, apiKey: first.world.apiKey };
+  const workload = new Workload(first.world, FIRST.rates);
+  const rateOf = async (kind: typeof BULK, next: () => unknown) => {
+    const round = (count: number) => saturate(target, [...bodiesOf(next, count)], kind.connections);
+    await round(kind.warmUp);
+    const found: number[] = [];
+    for (let i = 0; i < ROUNDS; i++) found.push(await round(kind.round));
+    return median(found);
+  };
+  return {
+    bulk: await rateOf(BULK, () => workload.bulk()),
+    singles: await rateOf(SINGLES, () => workload.single()),
+  };
+}
+
+async function singles({ run, port, rate, seconds, tenants: [first] }: TailPlan) {
+  const workload = new Workload(first.world, FIRST.singles + run * TOKENS);
+  const count = Math.ceil(rate.singles * seconds);
+  const bodies = [...bodiesOf(() => workload.single(), count)];
+  process.stderr.write("singles at half load\n");
+  return sendPaced({ port, apiKey: first.world.apiKey }, rate.singles, bodies);
+}
+
+/** Requests of 1,000 by the second tenant, whose followers hear of each. */
+async function bulk({ run, port, rate, seconds, followers, tenants: [, second] }: TailPlan) {
+  const workload = new Workload(second.world, FIRST.bulk + run * TOKENS);
+  const heard = { bytes: 0 };
+  const sockets: Socket[] = [];
+  for (let i = 0; i < followers; i++) sockets.push(follow(port, second, i, heard));
+  await Promise.all(sockets.map((socket) => once(socket, "data")));
+  process.stderr.write("all follow\n");
+  const bodies = bodiesOf(() => workload.bulk(), Math.ceil(rate.bulk * seconds));
+  const times = ascending(
+    await sendPaced({ port, apiKey: second.world.apiKey }, rate.bulk, bodies),
+  );
+  for (const socket of sockets) socket.destroy();
+  return {
+    bulkP50: quantile(times, 0.5),
+    bulkP99: quantile(times, 0.99),
+    heardMb: heard.bytes / 1e6,
+  };
+}
+
+/** An open stream of a tenant's events; each key has a few. */
+function follow(port: number, { keys }: Tenant, i: number, heard: { bytes: number }): Socket {
+  const socket = connect({ port, host: "127.0.0.1" });
+  socket.on("data", ({ length }) => {
+    heard.bytes += length;
+  });
+  socket.write(
+    `GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${keys[i % keys.length]}\r\nAccept: text/event-stream\r\n\r\n`,
+  );
+  return socket;
+}
+
+/** Uploads a drop of the third tenant, which the server then mints. */
+async function drop({ run, port, rows, tenants: [, , third] }: TailPlan) {
+  const { apiKey, assets } = third.world;
+  const url = `http://127.0.0.1:${port}/api/v1/drops`;
+  const query = new URLSearchParams({
+    assetId: assets.counted,
+    dataAvailabilityMode: "validium",
+  });
+  const lines = Array.from(
+    { length: rows },
+    (_, i) =>
+      `0x${((i % 1_000) + 1).toString(16).padStart(40, "0")},${FIRST.drop + run * TOKENS + i}\n`,
+  );
+  const headers = { "x-api-key": apiKey, "content-type": "text/csv" };
+  const body = `ownerAddress,tokenId\n${lines.join("")}`;
+  const answer = await fetch(`${url}?${query}`, { method: "POST", headers, body });
+  const text = await answer.text();
+  if (answer.status !== 202) throw new Error(`the drop was answered with ${text}`);
+  process.stderr.write("the drop is uploaded\n");
+  return { dropId: (JSON.parse(text) as { readonly dropId: string }).dropId };
+}
+
+const PARTS: Readonly<Record<string, (plan: TailPlan) => Promise<object>>> = {
+  rates,
+  singles,
+  bulk,
+  drop,
+};
+
+await runCommand(async () => {
+  const part = PARTS[process.argv[2] ?? ""];
+  if (part === undefined) throw new Error("there is no such part");
+  const figures = await part((await json(process.stdin)) as TailPlan);
+  process.stdout.write(JSON.stringify(figures));
+});
