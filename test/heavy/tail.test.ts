@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { quantile } from "../../bench/http/connection.ts";
+import { startServer } from "../../bench/http/server.ts";
+import { filled, loadedBy } from "../../bench/http/tail.ts";
+import { watch } from "../../bench/http/watch.ts";
+
+/** The most CPU time of one synchronous piece. */
+const MOST_MS = 20;
+/** CPU time of {@link control} on the machine for which that holds. */
+const CONTROL_MS = 5;
+const LOAD = { vaults: 20_000, rows: 30_000, followers: 100, seconds: 10 };
+const RATE = { singles: 300, bulk: 10 };
+
+/** Milliseconds of CPU that work of a fixed size takes now: more beside others on the same cores. */
+function control(): number {
+  const before = process.threadCpuUsage();
+  const words = new Map<number, string>();
+  for (let i = 0; i < 20_000; i++) words.set((i * 7919) % 20_011, `${i}`);
+  expect(words.size).toBe(20_000);
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+async function slownessUntil(signal: AbortSignal): Promise<number> {
+  const times: number[] = [];
+  while (!signal.aborted) {
+    times.push(control());
+    await sleep(100);
+  }
+  return Math.max(
+    1,
+    quantile(
+      times.toSorted((a, b) => a - b),
+      0.95,
+    ) / CONTROL_MS,
+  );
+}
+
+function spin(ms: number): void {
+  const before = process.threadCpuUsage();
+  for (let took = 0; took < ms * 1_000; ) {
+    const { user, system } = process.threadCpuUsage(before);
+    took = user + system;
+  }
+}
+
+it("finds a long synchronous piece, and says what it was", async () => {
+  const end = await watch();
+  await sleep(20);
+  setTimeout(spin, 1, 2 * MOST_MS);
+  await sleep(200);
+  const { pieces } = await end();
+  const [longest] = pieces.toSorted((a, b) => b.cpuMs - a.cpuMs);
+  expect(longest?.cpuMs).toBeGreaterThan(1.2 * MOST_MS);
+  expect(longest?.where).toContain("spin tail.test.ts");
+});
+
+it("no synchronous work of the server takes over 20 ms beside all other work", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-tail-"));
+  try {
+    const store = join(folder, "store");
+    const tenants = await filled(store, LOAD);
+    await using server = await startServer("watched", store, tenants[0].world);
+    const plan = { ...LOAD, run: 0, port: server.port, rate: RATE, tenants };
+    const say = () => {};
+    // Compiles the hot code.
+    await loadedBy(plan, say);
+    const over = new AbortController();
+    const slowness = slownessUntil(over.signal);
+    const { singles, watched, rows, heardMb } = await loadedBy({ ...plan, run: 1 }, say);
+    over.abort();
+    expect(singles).toHaveLength(RATE.singles * LOAD.seconds);
+    expect(watched.seals).toBeGreaterThan(2);
+    expect(watched.verifies).toBeGreaterThan(0);
+    expect(rows).toBeGreaterThan(0);
+    expect(heardMb).toBeGreaterThan(0);
+    const most = MOST_MS * (await slowness);
+    expect(watched.pieces.filter(({ cpuMs }) => cpuMs > most)).toEqual([]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
