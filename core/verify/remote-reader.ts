@@ -24,6 +24,7 @@ export type StoreAnswer = Uint8Array<ArrayBuffer> | number | Hex | null;
 export interface Failure {
   readonly code: ErrorCode | null;
   readonly message: string;
+  readonly cause: string | null;
 }
 
 export interface Asked {
@@ -68,12 +69,14 @@ function unpacked(bytes: Uint8Array<ArrayBuffer>): (Buffer | undefined)[] {
 }
 
 export function failureOf(error: unknown): Failure {
-  const message = error instanceof Error ? error.message : String(error);
-  return { code: error instanceof MintmarkError ? error.code : null, message };
+  const { message, cause = null } = error instanceof Error ? error : new Error(String(error));
+  const code = error instanceof MintmarkError ? error.code : null;
+  return { code, message, cause: cause === null ? null : String(cause) };
 }
 
-export function errorOf({ code, message }: Failure): Error {
-  return code === null ? new Error(message) : new MintmarkError(code, message);
+export function errorOf({ code, message, cause }: Failure): Error {
+  const options = cause === null ? undefined : { cause };
+  return code === null ? new Error(message, options) : new MintmarkError(code, message, options);
 }
 
 /** Answers questions about a store's snapshot. */
