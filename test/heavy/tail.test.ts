@@ -42,7 +42,9 @@ async function slownessUntil(signal: AbortSignal): Promise<number> {
 
 function spin(ms: number): void {
   const before = process.threadCpuUsage();
-  for (let took = 0; took < ms * 1_000; ) {
+  let sum = 0;
+  for (let took = 0; took < ms * 1_000 || sum < 0; ) {
+    for (let i = 0; i < 100_000; i++) sum += Math.sqrt(i);
     const { user, system } = process.threadCpuUsage(before);
     took = user + system;
   }
