@@ -13,7 +13,7 @@ import { quantile } from "./http/connection.ts";
 import { startServer } from "./http/server.ts";
 
 /**
- * `node bench/neighbours.ts`: what one tenant pays for another one that stays within its limits:
+ * `npm run bench:neighbours`: what one tenant pays for another one that stays within its limits:
  * thousands of revoked keys, uploads of bad rows, connections that are closed at once. A second
  * server, which has no such tenant, is measured in turn with the first, since other work on the
  * machine slows both.
