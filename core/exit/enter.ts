@@ -41,11 +41,7 @@ export interface EntryOptions extends L1SendOptions {
  */
 export async function enterToken(options: EntryOptions): Promise<L1Receipt> {
   const { l1, account, owner = account, token, standard, tokenId, quantum, units } = options;
-  const { chainId, contract } = l1.settlement;
-  if (!(await l1.hasMakings()))
-    throw invalid(
-      `${contract} on chain ${chainId} makes no vaults, because it was deployed without transfers: its tokens stay on L1`,
-    );
+  await requireMakings(l1);
   await requireEnterable(l1, token, standard);
   const amount = units * quantum;
   const held = await l1.holding(token, standard, account, tokenId);
@@ -55,6 +51,17 @@ export async function enterToken(options: EntryOptions): Promise<L1Receipt> {
     throw new MintmarkError("insufficient_balance", detail);
   }
   return l1.enter({ token, standard, owner, tokenId, amount }, options);
+}
+
+/** Throws `validation_failed` for a contract that makes no vaults. */
+export async function requireMakings(
+  l1: Pick<EntryOptions["l1"], "hasMakings" | "settlement">,
+): Promise<void> {
+  if (await l1.hasMakings()) return;
+  const { chainId, contract } = l1.settlement;
+  throw invalid(
+    `${contract} on chain ${chainId} makes no vaults, because it was deployed without transfers: its tokens stay on L1`,
+  );
 }
 
 /** Says before any gas is paid why the token would refuse. */

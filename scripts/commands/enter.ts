@@ -39,8 +39,9 @@ export const enterCommand = command({
     const owner = options.owner === undefined ? holder : addressOf(options.owner, "--owner");
     const token = await tokenOf(named, options, signal);
     const { connectL1 } = await import("../../core/l1/index.ts");
-    const { enterToken } = await import("../../core/exit/index.ts");
+    const { enterToken, requireMakings } = await import("../../core/exit/enter.ts");
     const l1 = await connectL1({ ...chainOf(settings), account });
+    await requireMakings(l1);
     const { standard, quantum } = await registrationOf(l1, token, settings.MINTMARK_RPC_URL);
     const tokenId = idOf(options, standard);
     const units = await unitsOf(options, standard, async () => ({
