@@ -13,7 +13,7 @@ const LONG = {
   "long ways to L1": [
     "test/client/withdraw.test.ts",
     "test/mirror/settling.test.ts",
-    "test/settlement/{blob-refusals,deploy,issuer,loops,void-slots}.test.ts",
+    "test/settlement/{blob-refusals,deploy,issuer,left-out,loops,node-pool,renewals,void-slots}.test.ts",
   ],
   "the contracts' vectors, limits and gas": [
     "test/contracts/{commit-gas,mirror,rollup-commits,trade-attacks,transfers,vectors-*}.test.ts",
