@@ -6,6 +6,7 @@ import { performance } from "node:perf_hooks";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runCommand } from "../scripts/cli/errors.ts";
+import { answerHelp } from "../scripts/cli/exit.ts";
 import { progressLine } from "../scripts/cli/output.ts";
 import { open, settle } from "./engine-workload.ts";
 import { inFolder } from "./harness.ts";
@@ -30,6 +31,9 @@ const REQUESTS = 200;
 const TICK_MS = 10;
 
 await runCommand(async () => {
+  answerHelp(
+    "Usage: npm run bench:neighbours\n\nMeasures what a tenant pays for another one that stays within its limits, in some minutes.\n",
+  );
   const line = progressLine();
   await inFolder(async (folder) => {
     line.show("revoking keys");

@@ -114,6 +114,7 @@ const BEYOND = [
   /number below 2\^256/,
   // Fields that need or exclude each other.
   /^Give either |, not both$|^must be a UUID; or give |needs none$|leave this out$|^name the token by |neither asset nor |an ERC-20 asset has no tokens by id/,
+  /^L1 settles whole orders/,
   /needs (?:assetId|wantAssetId)/,
   /hidden characters/,
   // The asset says this.
