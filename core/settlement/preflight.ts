@@ -103,8 +103,8 @@ export class Preflight {
   readonly #unpayable = new Map<string, Unpayable>();
   /** When each asset is examined next. */
   readonly #due = new Map<Uuid, number>();
-  /** Since when the node fails to try each asset of a batch. */
-  readonly #untriedSince = new Map<Uuid, number>();
+  /** When the node failed to try each asset of a batch: the first time in a row, and the last. */
+  readonly #untried = new Map<Uuid, { readonly since: number; readonly last: number }>();
   /** A refused mint of each asset. It decides whether the asset can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();
   /** Assets for which L1 has said whether they are transferable. */
@@ -272,14 +272,18 @@ export class Preflight {
       const examine = () => this.#unpayableOf(asset, entries, at);
       try {
         voids.push(...(await examine().catch(examine)));
-        this.#untriedSince.delete(asset.assetId);
+        this.#untried.delete(asset.assetId);
       } catch (error) {
         // A node that answers this has the state.
         await this.#chain.registrations([asset], at);
         await this.#judge(asset, `it could not be tried: ${messageOf(error)}`);
-        const since = this.#untriedSince.get(asset.assetId) ?? this.#clock();
-        this.#untriedSince.set(asset.assetId, since);
-        if (this.#clock() < since + LONGEST_UNTRIED_MS) throw error;
+        const now = this.#clock();
+        const known = this.#untried.get(asset.assetId);
+        // A failure of long ago shortens no wait.
+        const isInRow = known !== undefined && now <= known.last + LONGEST_UNTRIED_MS;
+        const since = isInRow ? known.since : now;
+        this.#untried.set(asset.assetId, { since, last: now });
+        if (now < since + LONGEST_UNTRIED_MS) throw error;
         isWhole = false;
       }
     }

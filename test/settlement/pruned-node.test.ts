@@ -160,5 +160,11 @@ describe("a node that answers small questions and fails at the owners of a token
     await settler.round();
     expect(await world.transactionStatus(other)).toBe("settled");
     expect(await world.transactionStatus(taken)).toBe("settled");
+    // A failure much later is another one. The asset is mintable again before it.
+    node.now = 900_000;
+    await settler.round();
+    const later = await world.mint("erc721", "zk-rollup", "900004");
+    await expect(settler.round()).rejects.toThrow("HTTP 504");
+    expect(await world.transactionStatus(later)).toBe("batched");
   });
 });
