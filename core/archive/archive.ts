@@ -325,7 +325,7 @@ export class Archive extends ArchiveTransfers {
   /** Since when L1 contradicts what it told; null while it does not. */
   #doubtedAt: number | null = null;
 
-  /** L1 says what the archive has. */
+  /** L1 does not contradict the archive now. */
   trust(): void {
     this.#doubtedAt = null;
   }

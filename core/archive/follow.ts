@@ -131,7 +131,7 @@ async function requireWhole(options: FollowOptions): Promise<void> {
     }
   }
   // A node that lags, or commits between the two answers: the next round compares.
-  if (MODES.some((mode) => countOf(mode, there) !== countOf(mode, here))) return;
+  if (MODES.some((mode) => countOf(mode, there) !== countOf(mode, here))) return archive.trust();
   if (there.commitment === here.commitment) return archive.trust();
   await archive.doubt(secondLookMs);
   throw new MintmarkError(
