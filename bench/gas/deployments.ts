@@ -54,7 +54,7 @@ export async function plainSection() {
   const oneOwner = Array.from({ length: MANY }, () => second);
   const section: Section = {
     title: "Plain mints on L1, to compare",
-    method: `OpenZeppelin's tokens and ERC721A, with a bare \`mint\` and no access control. None is the contract's first mint. A claim is OpenZeppelin's MerkleProof of ${SIBLINGS} siblings and its BitMaps, and a mint.`,
+    method: `OpenZeppelin's tokens and ERC721A, with a bare \`mint\` and no access control. None is the contract's first mint.\nA claim is OpenZeppelin's MerkleProof of ${SIBLINGS} siblings and its BitMaps, and a mint.`,
     unit: "mint",
     measurements: [
       measurement("ERC-721, new owner", newOwner.erc721),
