@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { Address, BlobScheme, Hex, Standard, VaultId } from "../model.ts";
+import type { Address, BlobScheme, Standard, VaultId } from "../model.ts";
 import { BLOB_SCHEMES, batchIdOf, STANDARDS } from "../model.ts";
 import type { ProvenVault, Settlement, VaultContent } from "../ports.ts";
 import { assetType } from "../protocol/asset.ts";
@@ -8,6 +8,17 @@ import { verifyVaultProof } from "../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS } from "../protocol/transfer.ts";
 import { isTransferred, tipIdOf, tipOwnerOf, verifyHops } from "../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
+import {
+  hex,
+  integer,
+  list,
+  number,
+  object,
+  oneOf,
+  orNull,
+  readFile,
+  WrongForm,
+} from "./file-form.ts";
 
 /**
  * Everything that a vault's owner needs to withdraw without engine, server and operator. The kit,
@@ -143,9 +154,6 @@ function unfit(what: string): MintmarkError {
   return new MintmarkError("validation_failed", `The exit kit is damaged: ${what}.`);
 }
 
-/** Reads a value at a place of the file, or throws what is wrong there. */
-type Read<T> = (value: unknown, place: string) => T;
-
 /**
  * The kit in a file's text (docs/exit-kit.md). Throws `validation_failed` that names the place of
  * the first fault.
@@ -154,12 +162,11 @@ type Read<T> = (value: unknown, place: string) => T;
  * const kit = parseExitKit(await readFile("exit-kit.json", "utf8"));
  */
 export function parseExitKit(text: string): ExitKit {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw unreadable("it is not JSON");
-  }
+  return readFile(text, "an exit kit", exitKit);
+}
+
+/** A kit at a place of a file. */
+export function exitKit(json: unknown, place: string): ExitKit {
   const { format, version } = (json ?? {}) as {
     readonly format?: unknown;
     readonly version?: unknown;
@@ -170,14 +177,14 @@ export function parseExitKit(text: string): ExitKit {
     !EXIT_KIT_VERSIONS.some((each) => each === version)
   ) {
     const read = `${EXIT_KIT_VERSIONS[0]} to ${EXIT_KIT_VERSIONS.at(-1)}`;
-    throw unreadable(`it has version ${version}; this version of Mintmark reads ${read}`);
+    throw new WrongForm(`it has version ${version}; this version of Mintmark reads ${read}`);
   }
   if (version !== 2) {
-    const kit = kitOf(mintedKit(json, ""));
+    const kit = kitOf(mintedKit(json, place));
     const { vaultId, owner, amount } = kit.vault;
     return { ...kit, tip: { vaultId, owner, amount } };
   }
-  const { tip, hops, refutation, ...file } = transferredKit(json, "");
+  const { tip, hops, refutation, ...file } = transferredKit(json, place);
   return {
     ...kitOf(file),
     tip: contentOf(tip),
@@ -271,68 +278,3 @@ const transferredKit = object({
   hops: list(hop, MAX_TRANSFER_HOPS),
   refutation: orNull(hop),
 });
-
-function integer(value: unknown, place: string): bigint {
-  if (typeof value === "string" && /^\d{1,78}$/.test(value)) return BigInt(value);
-  throw unreadable(`${place} is not a decimal integer`);
-}
-
-function number(least: number, most: number): Read<number> {
-  return (value, place) => {
-    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most)
-      return value;
-    throw unreadable(`${place} is not a whole number from ${least} to ${most}`);
-  };
-}
-
-function hex(least: number, most: number): Read<Hex> {
-  const form = new RegExp(`^0x(?:[0-9a-f]{2}){${least},${most}}$`);
-  const bytes = least === most ? `${most}` : `at most ${most}`;
-  return (value, place) => {
-    if (typeof value === "string" && form.test(value)) return value as Hex;
-    throw unreadable(`${place} is not ${bytes} bytes of lower-case hex`);
-  };
-}
-
-function oneOf<const V>(values: readonly V[]): Read<V> {
-  return (value, place) => {
-    const found = values.find((each) => each === value);
-    if (found !== undefined) return found;
-    throw unreadable(`${place} is not ${values.join(", ")}`);
-  };
-}
-
-function orNull<T>(read: Read<T>): Read<T | null> {
-  return (value, place) => (value === null ? null : read(value, place));
-}
-
-function list<T>(read: Read<T>, most: number): Read<T[]> {
-  return (value, place) => {
-    if (!Array.isArray(value) || value.length > most)
-      throw unreadable(`${place} is not a list of at most ${most}`);
-    return value.map((each, i) => read(each, `${place}[${i}]`));
-  };
-}
-
-/** An object with exactly these fields. */
-function object<F extends Readonly<Record<string, Read<unknown>>>>(
-  fields: F,
-): Read<{ [K in keyof F]: ReturnType<F[K]> }> {
-  return (value, place) => {
-    if (typeof value !== "object" || value === null)
-      throw unreadable(`${place || "it"} is not an object`);
-    const within = (name: string) => (place === "" ? name : `${place}.${name}`);
-    for (const name of Object.keys(value))
-      if (!Object.hasOwn(fields, name)) throw unreadable(`${within(name)} is unknown`);
-    const given = value as Record<string, unknown>;
-    const read = Object.entries(fields).map(([name, field]) => [
-      name,
-      field(given[name], within(name)),
-    ]);
-    return Object.fromEntries(read) as { [K in keyof F]: ReturnType<F[K]> };
-  };
-}
-
-function unreadable(what: string): MintmarkError {
-  return new MintmarkError("validation_failed", `This is not an exit kit: ${what}.`);
-}

@@ -4,7 +4,8 @@ import type { Address, Hex } from "../model.ts";
 import type { L1Receipt } from "../ports.ts";
 import type { L1Settler, TradeSide } from "../protocol/trade.ts";
 import type { OrderItem, OrderMessage } from "../protocol/typed-data.ts";
-import { type ExitKit, exitKitToJson, parseExitKit, requireWholeKit } from "./kit.ts";
+import { hex, integer, list, object, oneOf, readFile } from "./file-form.ts";
+import { type ExitKit, exitKit, exitKitToJson, requireWholeKit } from "./kit.ts";
 import { standingOf } from "./standing.ts";
 import { type ExitOptions, planExit } from "./withdraw.ts";
 
@@ -137,74 +138,34 @@ export function offerText({ kit, order, signature }: Offer): string {
  * const offer = parseOffer(await file.text());
  */
 export function parseOffer(text: string): Offer {
-  const file = parsed(text);
-  if (file.format !== OFFER_FORMAT || file.version !== 1)
-    throw invalid("This is no offer that this version of Mintmark reads.");
-  const kit = parseExitKit(JSON.stringify(file.kit));
-  const { give, want, shares, ...order } = objectIn(file, "order");
-  if (!Array.isArray(shares) || shares.length > 4) throw invalid("The offer's shares are damaged.");
-  const offer = {
-    kit,
-    order: {
-      give: itemIn(objectIn({ give }, "give")),
-      want: itemIn(objectIn({ want }, "want")),
-      shares: shares.map((share) => ({
-        to: hexIn(objectIn({ share }, "share"), "to", ADDRESS),
-        amount: wholeIn(share, "amount"),
-      })),
-      taker: hexIn(order, "taker", ADDRESS),
-      vaultId: wholeIn(order, "vaultId"),
-      withdrawnBefore: wholeIn(order, "withdrawnBefore"),
-      deadline: wholeIn(order, "deadline"),
-    },
-    signature: hexIn(file, "signature", /^0x(?:[0-9a-f]{2}){1,4096}$/),
-  };
+  const { kit, order, signature } = readFile(text, "an offer", offer);
   const own = itemOf(kit, 1n);
   if (
-    offer.order.vaultId !== kit.tip.vaultId ||
-    offer.order.give.token !== own.token ||
-    offer.order.give.id !== own.id
+    order.vaultId !== kit.tip.vaultId ||
+    order.give.token !== own.token ||
+    order.give.id !== own.id
   )
     throw invalid("The offer is damaged: its order is not of its vault.");
-  return offer;
+  return { kit, order, signature };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-const ADDRESS = /^0x[0-9a-f]{40}$/;
-
-function parsed(text: string): Fields {
-  try {
-    return objectIn({ file: JSON.parse(text) }, "file");
-  } catch (cause) {
-    throw new MintmarkError("validation_failed", "This is no offer: it is not JSON.", { cause });
-  }
-}
-
-function itemIn(fields: Fields): OrderItem {
-  return {
-    token: hexIn(fields, "token", ADDRESS),
-    id: wholeIn(fields, "id"),
-    amount: wholeIn(fields, "amount"),
-  };
-}
-
-function objectIn(fields: Fields, name: string): Fields {
-  const value = fields[name];
-  if (typeof value === "object" && value !== null) return value as Fields;
-  throw invalid(`The offer is damaged: ${name} is not an object.`);
-}
-
-function wholeIn(fields: Fields, name: string): bigint {
-  const value = fields[name];
-  if (typeof value === "string" && /^\d{1,78}$/.test(value)) return BigInt(value);
-  throw invalid(`The offer is damaged: ${name} is not a decimal integer.`);
-}
-
-function hexIn(fields: Fields, name: string, form: RegExp): Hex {
-  const value = fields[name];
-  if (typeof value === "string" && form.test(value)) return value as Hex;
-  throw invalid(`The offer is damaged: ${name} is not lower-case hex.`);
-}
+const address = hex(20, 20);
+const item = object({ token: address, id: integer, amount: integer });
+const offer = object({
+  format: oneOf([OFFER_FORMAT]),
+  version: oneOf([1]),
+  kit: exitKit,
+  order: object({
+    give: item,
+    want: item,
+    shares: list(object({ to: address, amount: integer }), 4),
+    taker: address,
+    vaultId: integer,
+    withdrawnBefore: integer,
+    deadline: integer,
+  }),
+  signature: hex(1, 4_096),
+});
 
 function invalid(detail: string): MintmarkError {
   return new MintmarkError("validation_failed", detail);
