@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { Address, BlobScheme, Standard, VaultId } from "../model.ts";
+import type { Address, BlobScheme, Hex, Standard, VaultId } from "../model.ts";
 import { BLOB_SCHEMES, batchIdOf, STANDARDS } from "../model.ts";
 import type { ProvenVault, Settlement, VaultContent } from "../ports.ts";
 import { assetType } from "../protocol/asset.ts";
@@ -16,6 +16,7 @@ import {
   object,
   oneOf,
   orNull,
+  type Read,
   readFile,
   WrongForm,
 } from "./file-form.ts";
@@ -217,7 +218,7 @@ function contentOf<V extends { readonly batchId: string; readonly slot: number }
   return content;
 }
 
-const hash = hex(32, 32);
+const hash: Read<Hex> = hex(32, 32);
 const address = hex(20, 20);
 
 const place = {
