@@ -1,7 +1,7 @@
 import { severalAtOnce } from "../at-once.ts";
 import { pause } from "../backoff.ts";
 import { settledBlock } from "../blocks.ts";
-import { messageOf } from "../errors.ts";
+import { MintmarkError, messageOf } from "../errors.ts";
 import { type Asset, batchIdOf, type Hash, MODES, type Mode, type Uuid } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type {
@@ -283,7 +283,12 @@ export class Preflight {
         const isInRow = known !== undefined && now <= known.last + LONGEST_UNTRIED_MS;
         const since = isInRow ? known.since : now;
         this.#untried.set(asset.assetId, { since, last: now });
-        if (now < since + LONGEST_UNTRIED_MS) throw error;
+        if (now < since + LONGEST_UNTRIED_MS)
+          throw new MintmarkError(
+            "l1_failed",
+            `the node cannot try ${asset.symbol} at ${asset.contractAddress}, so the batch waits, for five minutes at most; look at the node's limits for calls. It says: ${messageOf(error)}`,
+            { cause: error instanceof MintmarkError ? error.cause : error },
+          );
         isWhole = false;
       }
     }
