@@ -1,5 +1,5 @@
 /**
- * Parts of the core for settings, help and error messages. They load no engine and no viem, so that a
+ * Parts of the core for settings, help and error messages. They load no engine and no viem, so a
  * command answers `--help` at once. Not an entry point of the package.
  */
 export { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "./errors.ts";

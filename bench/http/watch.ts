@@ -108,7 +108,7 @@ function pieceOf(
   return { at, ms, cpuMs: Math.max(0, cpuMs - garbage), where };
 }
 
-/** Notes each long call into JavaScript: they begin one after the other, and ticks belong to one. */
+/** Notes each long call into JavaScript. No two run at once, so each tick belongs to one call. */
 function watchPieces() {
   const found: Omit<Piece, "where">[] = [];
   const ticks = new Set<number>();

@@ -67,9 +67,8 @@ export interface FollowOptions extends DataSources {
  * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates.
  * Rollup data comes from the commits' transactions or from sources of their blobs, validium data
  * from the sources. The next run retries missing data, and reads the blocks of this one again,
- * because a node can leave events out without an error. If L1 contradicts the archive, and does so
- * still at a later run on it, the archive forgets what L1 told, and the next run reads all of it
- * again.
+ * because a node can leave events out without an error. If L1 contradicts the archive in this run
+ * and in a later one, the archive forgets what L1 told, and the run after it reads all of L1 again.
  *
  * @throws MintmarkError `l1_failed` when the chain is unreachable, or its logs left out a commit:
  *   the next run reads them again; `store_mismatch` for another chain than before
@@ -106,9 +105,9 @@ export async function follow(options: FollowOptions): Promise<void> {
   (await archive.judgeTransfers()).forEach(onInvalidTransfer);
 }
 
-/** A contradiction of L1 means this. */
+/** The errors of a contradiction end with this. */
 const CONTRADICTED =
-  "The node speaks for another chain now, or did before. While this stays, what runs reads all of L1 again by itself; a single command needs an empty folder.";
+  "The node speaks for another chain now, or did before. If this stays, a process that runs on reads all of L1 again by itself; for a single command, give an empty folder.";
 
 /**
  * Requires that the archive has every commit that the contract counts, but those of newer blocks,

@@ -60,8 +60,8 @@ export interface SettleOptions
 }
 
 /**
- * Takes an offer by one transaction of the account: L1 gives each side the other's vault, or changes
- * nothing. Whatever L1 would refuse is refused here, before anything is sent.
+ * Takes an offer by one transaction of the account: L1 gives each side the other's vault, or it
+ * changes nothing. What L1 would refuse is refused here, before anything is sent.
  *
  * @throws MintmarkError `validation_failed` for a damaged kit, or a vault of another token than the
  *   offer wants; `insufficient_balance` when the vault has less; `order_ended` when the offered

@@ -81,8 +81,8 @@ function settleItem() {
 }
 
 /**
- * Calldata by which the code of makings settles one trade by itself, and reverts with the trade's own
- * reason. `settle` calls itself so.
+ * Calldata by which the code of makings settles one trade, and reverts with the trade's own reason.
+ * `settle` calls itself so.
  */
 export function tradeCalldata(trade: Trade, maturity: bigint): Hex {
   const task = numberToHex(maturity << MATURITY_BITS, { size: 32 });

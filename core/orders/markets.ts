@@ -13,7 +13,7 @@ export interface Market {
   readonly fee: Part | null;
 }
 
-/** Applications that one read looks at: whoever runs one can make an owner its user. */
+/** One read looks at no more applications, because each can make anybody its user. */
 const MOST_EXAMINED = 500;
 
 export async function ownersMarkets(ledger: Ledger, owner: Address): Promise<Market[]> {

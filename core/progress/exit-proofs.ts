@@ -21,7 +21,7 @@ import { requireMode } from "../validate.ts";
 import { headerOfMaking, lineageFaults, readMaking } from "../vaults/makings.ts";
 import { batchOfRecord, placeOf, readVaults } from "../vaults/vaults.ts";
 
-/** Throws `vault_void` for a vault that never counts again, because its token came back as another. */
+/** Throws `vault_void` when the vault's token came back as another vault, so this one never counts. */
 async function countedProof(
   ledger: Ledger,
   vaultId: VaultId,

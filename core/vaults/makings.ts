@@ -85,8 +85,8 @@ export async function lastBlockOf(ledger: Ledger, vaultId: VaultId): Promise<big
 }
 
 /**
- * Tells what became of a vault that L1 has taken whole: `renewed` into a vault of its owner, or `traded`
- * into one of somebody else; null when its token was paid, and until the making is final.
+ * Tells what became of a vault that L1 has taken whole: `renewed` into a vault of its owner, or
+ * `traded` into one of somebody else; null when its token was paid, and until the making is final.
  */
 export async function remadeAs(
   ledger: Ledger,

@@ -201,9 +201,9 @@ export const STANDINGS = [
 ] as const;
 
 /**
- * `arriving` is in an open batch, `leaving` has a pending withdrawal. Of a `renewed` or `traded` one
- * L1 has made new vaults, of the owner or of somebody else, instead of paying tokens. `given` and `redeemed` begin
- * with the request; `failed` is a mint that L1 refuses.
+ * `arriving` is in an open batch, `leaving` has a pending withdrawal. L1 has paid `withdrawn` ones
+ * in tokens, `renewed` ones in a new vault of the owner, `traded` ones in one of somebody else.
+ * `given` and `redeemed` begin with the request; `failed` is a mint that L1 refuses.
  */
 export type Standing = (typeof STANDINGS)[number];
 

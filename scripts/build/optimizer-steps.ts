@@ -17,7 +17,7 @@ import { answerHelp } from "../cli/exit.ts";
 import { print } from "../cli/output.ts";
 import { compile, JOBS, settingsFor } from "./contracts.ts";
 
-/** One letter stands for each step in a sequence; and the steps that neither of the two compared has. */
+/** A letter stands for each step in a sequence. Both sides of a comparison lack `neither`'s steps. */
 const STEPS = {
   E: { name: "EqualStoreEliminator", neither: "" },
   L: { name: "LoadResolver", neither: "i" },

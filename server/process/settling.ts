@@ -207,7 +207,7 @@ const MEMBER_MS = 3_000;
  */
 const MOST_BEHIND = 60;
 
-/** Milliseconds for which a good answer of L1 counts. Proxies probe more often than it has blocks. */
+/** A good answer of L1 counts for so many ms: proxies probe more often than L1 has blocks. */
 const GOOD_MS = 10_000;
 
 /** Asks again after {@link GOOD_MS}, and after a failure at once. */
