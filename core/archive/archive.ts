@@ -331,8 +331,8 @@ export class Archive extends ArchiveTransfers {
   }
 
   /**
-   * L1 contradicts what it told: a node can speak for another chain for a while. If it still does at
-   * a second look, the archive forgets what L1 told, and reads it again from the first block on.
+   * L1 contradicts what it told: a node can speak for another chain for a while. If it still does
+   * at a second look, the archive forgets what L1 told, and reads it again from the first block on.
    */
   async doubt(secondLookMs: number): Promise<void> {
     this.#doubtedAt ??= performance.now();

@@ -41,8 +41,8 @@ export const POSITION = "position";
 /** Present while what L1 told is being forgotten. */
 export const FORGETTING = "forgetting";
 /**
- * Kinds of records that follow from what L1 told. Others stay: data is named by its hash, and what a
- * member or an issuer has signed stays signed.
+ * Kinds of records that follow from what L1 told. Others stay: data is named by its hash, and what
+ * a member or an issuer has signed stays signed.
  */
 export const TOLD_BY_L1 = [
   "approved",

@@ -275,8 +275,8 @@ export class ViemPortal extends ViemReader implements L1Enterer, L1Owner, L1Rene
   }
 
   /**
-   * Why L1 refuses a trade. `settle` tells it in an event, which a call does not return, so the code
-   * of makings runs the trade in the place of the contract.
+   * Why L1 refuses a trade. `settle` tells it in an event, which a call does not return, so the
+   * code of makings runs the trade in the place of the contract.
    */
   async #tradeRefusal(trade: Trade): Promise<string> {
     const [address, maturity] = await Promise.all([

@@ -21,7 +21,7 @@ import { requireMode } from "../validate.ts";
 import { headerOfMaking, lineageFaults, readMaking } from "../vaults/makings.ts";
 import { batchOfRecord, placeOf, readVaults } from "../vaults/vaults.ts";
 
-/** Throws `vault_void` when the vault's token came back as another vault, so this one never counts. */
+/** Throws `vault_void` for a vault whose token came back as another one, so it never counts. */
 async function countedProof(
   ledger: Ledger,
   vaultId: VaultId,

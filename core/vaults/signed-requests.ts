@@ -41,8 +41,8 @@ export interface OwnersSignature {
 }
 
 /**
- * The signature as L1 takes it. Checks ECDSA on a thread, and anything else with the wallet contract
- * on the token's chain, if the engine can reach it. Throws `signature_invalid`.
+ * The signature as L1 takes it. Checks ECDSA on a thread, and anything else with the wallet
+ * contract on the token's chain, if the engine can reach it. Throws `signature_invalid`.
  */
 export async function signedForm(
   { verifySignature, signers }: Pick<Services, "verifySignature" | "signers">,

@@ -17,7 +17,7 @@ import { answerHelp } from "../cli/exit.ts";
 import { print } from "../cli/output.ts";
 import { compile, JOBS, settingsFor } from "./contracts.ts";
 
-/** A letter stands for each step in a sequence. Both sides of a comparison lack `neither`'s steps. */
+/** A letter stands for each step of a sequence. Both sides of a comparison lack `neither`. */
 const STEPS = {
   E: { name: "EqualStoreEliminator", neither: "" },
   L: { name: "LoadResolver", neither: "i" },

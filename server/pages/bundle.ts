@@ -14,8 +14,8 @@ export type Scripts = ReadonlyMap<string, Buffer>;
 const JSX = { jsx: "automatic", jsxImportSource: "preact" } as const;
 
 /**
- * Makes libraries, pages and the sending of transactions small, in scripts that keep the rest of the
- * core readable, because they check proofs with it.
+ * Makes libraries, pages and the sending of transactions small, in scripts that keep the rest of
+ * the core readable, because they check proofs with it.
  */
 const minifyOthers: Plugin = {
   name: "minify-others",
