@@ -10,13 +10,13 @@ import { bringBack } from "./owner-acts.tsx";
 // Tokens on L1 come back: the owner burns them there, and L1 makes a vault.
 
 /** A token that may come back. */
-export type Known = Pick<
+type Returnable = Pick<
   MarketAsset,
   "assetId" | "standard" | "contractAddress" | "quantum" | "decimals" | "name" | "symbol"
 >;
 
 export function BackPage({ own }: { own: Own }) {
-  const known = new Map<string, Known>();
+  const known = new Map<string, Returnable>();
   for (const { newest } of own.holdings) known.set(newest.assetId, newest);
   for (const { assets } of own.markets) for (const asset of assets) known.set(asset.assetId, asset);
   const [chosen, setChosen] = useState<string | null>(null);
@@ -51,7 +51,7 @@ export function BackPage({ own }: { own: Own }) {
 
 interface BackProps {
   own: Own;
-  asset: Known;
+  asset: Returnable;
   /** null to ask for it. */
   tokenId: string | null;
   onCancel?: () => void;
