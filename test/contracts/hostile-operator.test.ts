@@ -124,7 +124,7 @@ class Play {
       await this.#withdraw(place, BigInt(b), HOWS[c % HOWS.length] ?? "owner calls");
     else if (does === "forge" && place) await this.#forge(place, b, BigInt(1 + (c % 7)));
     else if (does === "void" && place && other) await this.#void(place, other);
-    else if (does === "wait") await time.increase(BigInt(b) % (2n * MATURITY));
+    else if (does === "wait") await time.increase(1n + (BigInt(b) % (2n * MATURITY)));
     else if (does === "out of turn")
       await this.#commitWrongly(BigInt(a % 9), b % 2 === 0 ? "operator" : "stranger");
     else if (does === "trespass") await this.#trespass(a);
