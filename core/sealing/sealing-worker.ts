@@ -1,12 +1,14 @@
 import { parentPort } from "node:worker_threads";
 import { giveWay } from "../thread.ts";
-import { type DerivingJob, derivedOf } from "./sealing-thread.ts";
+import type { DerivingJob } from "./sealing-thread.ts";
 
 /**
  * The thread of core/sealing/sealing-thread.ts: derives batches one after the other and hands over
  * the results.
  */
 if (parentPort !== null) giveWay();
+// Imported here and not at the top, so that compiling the modules gives way too.
+const { derivedOf } = await import("./sealing-thread.ts");
 parentPort?.on("message", (job: DerivingJob) => {
   const derived = derivedOf(job);
   // An array that owns its whole memory is moved, not copied.

@@ -1,14 +1,15 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { Settlement } from "../ports.ts";
 import { giveWay } from "../thread.ts";
-import { failureOf, RemoteReader } from "./remote-reader.ts";
-import { verifyReader } from "./verify.ts";
 import type { Ended, Progressed } from "./verify-thread.ts";
 
 /** The thread of core/verify/verify-thread.ts: verifies one store, and ends. */
 const port = parentPort;
 if (port !== null) {
+  // Before the modules are compiled, which takes longer than a small store takes.
   giveWay();
+  const { failureOf, RemoteReader } = await import("./remote-reader.ts");
+  const { verifyReader } = await import("./verify.ts");
   const reader = new RemoteReader(port);
   const tell = (message: Progressed | Ended) => port.postMessage(message);
   const following = {
