@@ -179,8 +179,10 @@ export async function inFolder<T>(body: (folder: string) => Promise<T>): Promise
 interface Run {
   /** Node's own flags. */
   readonly options?: readonly string[];
-  /** Standard input, as JSON. */
+  /** The first line of standard input, as JSON. */
   readonly input?: unknown;
+  /** Standard input ends then; default at once. */
+  readonly begin?: Promise<unknown>;
   /** Gets each line of standard error, which else is this process's. */
   readonly progress?: Progress;
 }
@@ -191,13 +193,14 @@ interface Run {
 export function start(
   file: string,
   args: readonly string[],
-  { options = [], input = null, progress }: Run,
+  { options = [], input = null, begin = Promise.resolve(), progress }: Run,
 ) {
   const script = fileURLToPath(new URL(file, import.meta.url));
   const child = spawn(process.execPath, [...options, script, ...args], {
     stdio: ["pipe", "pipe", progress ? "pipe" : "inherit"],
   });
-  child.stdin?.end(JSON.stringify(input));
+  child.stdin?.write(`${JSON.stringify(input)}\n`);
+  void begin.then(() => child.stdin?.end());
   const started = { child, stdout: child.stdout as Readable, said: "" };
   if (child.stderr === null) return started;
   createInterface({ input: child.stderr }).on("line", (line) => {

@@ -25,6 +25,7 @@ function connection({ port, apiKey, path = "/api/v1/mint", status: good = "200" 
   /** Remaining bytes of the response's body; null before its head is complete. */
   let left: number | null = null;
   let answer: PromiseWithResolvers<void> | null = null;
+  let isOpen = true;
   const take = (bytes: number) => {
     if (left === null) {
       head += READ.toString("latin1", 0, Math.min(bytes, 4096));
@@ -53,9 +54,18 @@ function connection({ port, apiKey, path = "/api/v1/mint", status: good = "200" 
     noDelay: true,
     onread: { buffer: READ, callback },
   });
-  socket.on("error", (error) => answer?.reject(error));
-  socket.on("close", () => answer?.reject(new Error("the server closed the connection")));
+  const closed = (error: Error) => {
+    isOpen = false;
+    answer?.reject(error);
+  };
+  socket.on("error", closed);
+  socket.on("end", () => closed(new Error("the server closed the connection")));
+  socket.on("close", () => closed(new Error("the connection is closed")));
   return {
+    /** False once either side has closed it: servers close what was idle for some seconds. */
+    get isOpen() {
+      return isOpen;
+    },
     /**
      * Resolves with the response's last byte. Rejects for another status, because a rate of errors
      * is meaningless.
@@ -83,7 +93,9 @@ function connection({ port, apiKey, path = "/api/v1/mint", status: good = "200" 
 function poster(target: Target, open: DisposableStack): (body: Buffer) => Promise<void> {
   const idle: ReturnType<typeof connection>[] = [];
   return async (body) => {
-    const one = idle.pop() ?? open.use(connection(target));
+    let one = idle.pop();
+    while (one?.isOpen === false) one = idle.pop();
+    one ??= open.use(connection(target));
     await one.post(body);
     idle.push(one);
   };
@@ -105,6 +117,9 @@ export async function saturate(
   await fromCallers(connections, bodies, poster(target, open));
   return (bodies.length / (performance.now() - start)) * 1000;
 }
+
+/** The line by which a process of the load says that it waits for the others. */
+export const READY = "ready";
 
 /** A request of {@link sendPaced}. */
 export interface Paced {

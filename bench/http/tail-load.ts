@@ -1,16 +1,17 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { json } from "node:stream/consumers";
+import { createInterface } from "node:readline";
 import { runCommand } from "../../scripts/cli/errors.ts";
 import { Workload } from "../engine-workload.ts";
 import { median } from "../harness.ts";
-import { ascending, quantile, saturate, sendPaced } from "./connection.ts";
+import { ascending, quantile, READY, saturate, sendPaced } from "./connection.ts";
 import { KINDS } from "./measure.ts";
 import type { TailPlan, Tenant } from "./tail.ts";
 
 /**
  * One part of the load of `npm run bench:http -- --tail`, as a process of its own: reads a
- * `TailPlan`, writes its figures; progress on standard error.
+ * `TailPlan`, gets ready, begins when its standard input ends, and writes its figures; progress on
+ * standard error.
  */
 
 /** Where the tokens of each part begin in the first run, and how many each run has. */
@@ -40,23 +41,35 @@ async function rates({ port, tenants: [first] }: TailPlan) {
   };
 }
 
-async function singles({ run, port, rate, seconds, tenants: [first] }: TailPlan) {
+/** Ready to send: says so, and waits for the others. */
+async function ready(begin: Promise<unknown>): Promise<void> {
+  process.stderr.write(`${READY}\n`);
+  await begin;
+}
+
+async function singles(
+  { run, port, rate, seconds, tenants: [first] }: TailPlan,
+  begin: Promise<unknown>,
+) {
   const workload = new Workload(first.world, FIRST.singles + run * TOKENS);
   const count = Math.ceil(rate.singles * seconds);
   const bodies = [...bodiesOf(() => workload.single(), count)];
-  process.stderr.write("singles at half load\n");
+  await ready(begin);
   return sendPaced({ port, apiKey: first.world.apiKey }, rate.singles, bodies);
 }
 
 /** Requests of 1,000 by the second tenant, whose followers hear of each. */
-async function bulk({ run, port, rate, seconds, followers, tenants: [, second] }: TailPlan) {
+async function bulk(
+  { run, port, rate, seconds, followers, tenants: [, second] }: TailPlan,
+  begin: Promise<unknown>,
+) {
   const workload = new Workload(second.world, FIRST.bulk + run * TOKENS);
   const heard = { bytes: 0 };
   const sockets: Socket[] = [];
   for (let i = 0; i < followers; i++) sockets.push(follow(port, second, i, heard));
   await Promise.all(sockets.map((socket) => once(socket, "data")));
-  process.stderr.write("all follow\n");
   const bodies = bodiesOf(() => workload.bulk(), Math.ceil(rate.bulk * seconds));
+  await ready(begin);
   const times = ascending(
     await sendPaced({ port, apiKey: second.world.apiKey }, rate.bulk, bodies),
   );
@@ -81,7 +94,7 @@ function follow(port: number, { keys }: Tenant, i: number, heard: { bytes: numbe
 }
 
 /** Uploads a drop of the third tenant, which the server then mints. */
-async function drop({ run, port, rows, tenants: [, , third] }: TailPlan) {
+async function drop({ run, port, rows, tenants: [, , third] }: TailPlan, begin: Promise<unknown>) {
   const { apiKey, assets } = third.world;
   const url = `http://127.0.0.1:${port}/api/v1/drops`;
   const query = new URLSearchParams({
@@ -95,6 +108,7 @@ async function drop({ run, port, rows, tenants: [, , third] }: TailPlan) {
   );
   const headers = { "x-api-key": apiKey, "content-type": "text/csv" };
   const body = `ownerAddress,tokenId\n${lines.join("")}`;
+  await ready(begin);
   const answer = await fetch(`${url}?${query}`, { method: "POST", headers, body });
   const text = await answer.text();
   if (answer.status !== 202) throw new Error(`the drop was answered with ${text}`);
@@ -102,7 +116,9 @@ async function drop({ run, port, rows, tenants: [, , third] }: TailPlan) {
   return { dropId: (JSON.parse(text) as { readonly dropId: string }).dropId };
 }
 
-const PARTS: Readonly<Record<string, (plan: TailPlan) => Promise<object>>> = {
+type Part = (plan: TailPlan, begin: Promise<unknown>) => Promise<object>;
+
+const PARTS: Readonly<Record<string, Part>> = {
   rates,
   singles,
   bulk,
@@ -112,6 +128,9 @@ const PARTS: Readonly<Record<string, (plan: TailPlan) => Promise<object>>> = {
 await runCommand(async () => {
   const part = PARTS[process.argv[2] ?? ""];
   if (part === undefined) throw new Error("there is no such part");
-  const figures = await part((await json(process.stdin)) as TailPlan);
+  const input = createInterface({ input: process.stdin });
+  const begin = once(input, "close");
+  const [plan] = (await once(input, "line")) as [string];
+  const figures = await part(JSON.parse(plan) as TailPlan, begin);
   process.stdout.write(JSON.stringify(figures));
 });

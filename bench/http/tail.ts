@@ -3,7 +3,7 @@ import type { Engine } from "../../core/index.ts";
 import { CALLERS, open, REQUEST, settle, Workload, type World } from "../engine-workload.ts";
 import { fromCallers, inFolder, type Progress, run } from "../harness.ts";
 import { type Row, type SectionResult, TAIL_TITLES } from "../report.ts";
-import { appendPaced, ascending, type Paced, quantile } from "./connection.ts";
+import { appendPaced, ascending, type Paced, quantile, READY } from "./connection.ts";
 import { KINDS } from "./measure.ts";
 import { startServer } from "./server.ts";
 import type { Held, Piece } from "./watch.ts";
@@ -85,25 +85,60 @@ export async function measureTail(size: TailSize, progress: Progress): Promise<S
   });
 }
 
-const part = async <T>(name: string, plan: TailPlan, progress: Progress): Promise<T> =>
-  JSON.parse(await run("./http/tail-load.ts", [name], { input: plan, progress }));
+async function part<T>(
+  name: string,
+  plan: TailPlan,
+  progress: Progress,
+  begin?: Promise<unknown>,
+): Promise<T> {
+  const how = { input: plan, progress, ...(begin && { begin }) };
+  return JSON.parse(await run("./http/tail-load.ts", [name], how));
+}
+
+/** Parts that get ready one by one, and then begin at once: their start would cost the server. */
+async function together<T extends Readonly<Record<string, unknown>>>(
+  names: readonly (keyof T & string)[],
+  plan: TailPlan,
+  progress: Progress,
+  begun: () => Promise<unknown>,
+): Promise<T> {
+  const begin = Promise.withResolvers<void>();
+  const parts: [string, Promise<unknown>][] = [];
+  try {
+    for (const name of names) {
+      const ready = Promise.withResolvers<void>();
+      const heard = (line: string) => (line === READY ? ready.resolve() : progress(line));
+      const ended = part(name, plan, heard, begin.promise);
+      // A failure is the result of the whole, which has others to end.
+      ended.catch(() => {});
+      parts.push([name, ended]);
+      await Promise.race([ready.promise, ended]);
+    }
+    progress("all parts of the load are ready");
+    await begun();
+  } finally {
+    begin.resolve();
+  }
+  const figures = await Promise.all(parts.map(async ([name, ended]) => [name, await ended]));
+  return Object.fromEntries(figures);
+}
+
+type Bulk = Pick<Loaded, "bulkP50" | "bulkP99" | "heardMb">;
 
 /** All at once; ends with the single mints, however far the drop is. */
 export async function loadedBy(plan: TailPlan, progress: Progress): Promise<Loaded> {
   const url = `http://127.0.0.1:${plan.port}`;
   const ask = async (path: string, init?: RequestInit) => (await fetch(url + path, init)).json();
-  await ask("/bench/begin");
-  const beside = Promise.all([
-    part<Pick<Loaded, "bulkP50" | "bulkP99" | "heardMb">>("bulk", plan, progress),
-    part<{ readonly dropId: string }>("drop", plan, progress),
-  ]);
-  const [singles, [bulk, { dropId }]] = await Promise.all([
-    part<readonly Paced[]>("singles", plan, progress),
-    beside,
-  ]);
+  type Parts = { singles: readonly Paced[]; bulk: Bulk; drop: { readonly dropId: string } };
+  const { singles, bulk, drop } = await together<Parts>(
+    ["bulk", "drop", "singles"],
+    plan,
+    progress,
+    () => ask("/bench/begin"),
+  );
   const watched = (await ask("/bench/end")) as Ended;
   const headers = { "x-api-key": plan.tenants[2].world.apiKey };
-  const { minted } = (await ask(`/api/v1/drops/${dropId}`, { headers })) as { minted: number };
+  const { minted } = (await ask(`/api/v1/drops/${drop.dropId}`, { headers })) as { minted: number };
   return { ...bulk, singles, watched, rows: minted };
 }
 
@@ -121,10 +156,8 @@ async function bareBy(plan: TailPlan, folder: string, progress: Progress) {
     tenants: [tenant, tenant, tenant],
   } as const;
   await part("rates", own, progress);
-  const [singles] = await Promise.all([
-    part<readonly Paced[]>("singles", own, progress),
-    part("bulk", own, progress),
-  ]);
+  type Parts = { singles: readonly Paced[]; bulk: Bulk };
+  const { singles } = await together<Parts>(["bulk", "singles"], own, progress, async () => {});
   return ascending(singles);
 }
 
