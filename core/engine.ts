@@ -1,5 +1,6 @@
 import type { WaitOptions } from "./abort.ts";
 import { batchesOf } from "./batches/batches.ts";
+import { type Claims, claimsOf } from "./claims/claims.ts";
 import { type Deposits, depositsOf } from "./deposits/deposits.ts";
 import type { MintmarkError } from "./errors.ts";
 import { type Events, eventsOf } from "./events/event-log.ts";
@@ -10,7 +11,6 @@ import type { Actor, Ledger } from "./ledger/ledger.ts";
 import { type EngineOptions, readLimits } from "./ledger/options.ts";
 import { Replica } from "./lifecycle/replica.ts";
 import { canonicalSettlement, openLedger } from "./lifecycle/start.ts";
-import { type Claims, claimsOf } from "./mint/claims.ts";
 import type { MintResult } from "./mint/mint-results.ts";
 import { type MintOptions, type MintRequestOr, type Mints, mint, mintsOf } from "./mint/mints.ts";
 import type { Environment, Limits, Principal, Uuid } from "./model.ts";

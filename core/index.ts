@@ -10,6 +10,8 @@ export type {
   ProofOptions,
   StateExtension,
 } from "./batches/proofs.ts";
+export type { Claim, Claims, FoundClaim, NewClaim, TakenClaim } from "./claims/claims.ts";
+export { MAX_NEW_CLAIMS } from "./claims/claims.ts";
 export type { DepositFilter, Deposits } from "./deposits/deposits.ts";
 export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./drops/drops.ts";
 export { type Engine, openEngine } from "./engine.ts";
@@ -18,8 +20,6 @@ export type { EventOptions, Events } from "./events/event-log.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, OrderedPage, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
-export type { Claim, Claims, FoundClaim, NewClaim, TakenClaim } from "./mint/claims.ts";
-export { MAX_NEW_CLAIMS } from "./mint/claims.ts";
 export type { AcceptedColumns, MintResult, MintTransaction } from "./mint/mint-results.ts";
 export type {
   MintCounts,

@@ -18,9 +18,10 @@ import type { Mode, Uuid } from "./model.ts";
 import type { Settlement } from "./ports.ts";
 import { compareState, recordRefusals, recordSubmitted } from "./progress/batch-progress.ts";
 import type { Proofs } from "./progress/exit-proofs.ts";
-import { recordFinalized, recordReorg } from "./progress/finality.ts";
+import { recordFinalized } from "./progress/finality.ts";
 import { recordEvents } from "./progress/l1-events.ts";
 import { addMirror, checkpoints, portalOf, portals } from "./progress/portals.ts";
+import { recordReorg } from "./progress/reorganisation.ts";
 import { bringUp, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
 import type { Journal } from "./store/ports.ts";
 import {

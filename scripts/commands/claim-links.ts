@@ -39,7 +39,7 @@ export const claimLinksCommand = command({
     if (!Number.isInteger(count) || count < 1 || count > MOST_LINKS)
       throw new UsageError(`--count must be a whole number from 1 to ${MOST_LINKS}`);
     const { baseUrl, client } = await clientOf(options);
-    const { MAX_NEW_CLAIMS } = await import("../../core/mint/claims.ts");
+    const { MAX_NEW_CLAIMS } = await import("../../core/claims/claims.ts");
     const page = new URL("/claim", textOf(options.page) ?? baseUrl);
     const mintOf = entryOf(options);
     const out = String(options.out);

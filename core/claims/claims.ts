@@ -3,6 +3,9 @@ import { argumentError, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, type PageStart } from "../ledger/list.ts";
+import { type MintResult, replayedResult } from "../mint/mint-results.ts";
+import type { Decision } from "../mint/mint-transition.ts";
+import { checkMint, mint } from "../mint/mints.ts";
 import type { Address, Asset, Hex, Principal, Uuid } from "../model.ts";
 import { canonicalBlob, tokenIdOf } from "../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
@@ -23,9 +26,6 @@ import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { findAsset } from "../tenants/asset-view.ts";
 import { refuse } from "../tenants/metadata.ts";
 import { requireAddress } from "../validate.ts";
-import { type MintResult, replayedResult } from "./mint-results.ts";
-import type { Decision } from "./mint-transition.ts";
-import { checkMint, mint } from "./mints.ts";
 
 /** Most links of one call. */
 export const MAX_NEW_CLAIMS = 1_000;
