@@ -14,7 +14,7 @@ export type { Counts } from "./drops/progress.ts";
 export { DROP_FORMATS, type DropFormat, sentenceOf } from "./drops/rows.ts";
 export { type Survey, surveyOf } from "./drops/windows.ts";
 export { type EventJson, eventJson } from "./events/event-log.ts";
-export type { Creation } from "./l1/reader.ts";
+export type { Creation } from "./l1/chain.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
 export { parseJson } from "./mint/json.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";

@@ -24,10 +24,15 @@ import type {
 import { type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
 import type { L1Settler } from "../protocol/trade.ts";
 import { stateCommitmentAbi } from "./abi.ts";
-import { type CommitterOptions, ViemCommitter } from "./committer.ts";
-import { askL1, codeOn, type Finality, type L1Connection } from "./connection.ts";
-import { type Sender, ViemPortal } from "./portal.ts";
-import { minedReceipt, ViemReader, viewsOf } from "./reader.ts";
+import { accountOn, type Sender } from "./account.ts";
+import { minedReceipt } from "./chain.ts";
+import { type Commits, type CommitterOptions, commitsOf } from "./committer.ts";
+import { askL1, codeOn, type Finality, type L1Connection, viewsOf } from "./connection.ts";
+import { type Makings, makingsOf } from "./makings.ts";
+import { type Operator, operatorOn } from "./operator.ts";
+import { permitsOf } from "./permits.ts";
+import { portalOf } from "./portal.ts";
+import { readsOf, type ViemReader } from "./reader.ts";
 
 /** Chain and contract to connect to. */
 export interface L1Options {
@@ -59,6 +64,9 @@ export type OwnerPortal = L1Enterer &
 /** Writing also needs the sending account and its fee bounds. */
 export type L1WriteOptions = L1Options & CommitterOptions & { readonly account: LocalAccount };
 
+/** {@link L1Committer} over a viem client and one account, with all else that the contract takes. */
+export type ViemCommitter = Operator & Makings & ReturnType<typeof permitsOf> & Commits;
+
 /**
  * Connects for reading, after a check of the chain and of all code of the contract. Rejects with
  * `l1_failed`.
@@ -67,7 +75,7 @@ export type L1WriteOptions = L1Options & CommitterOptions & { readonly account: 
  * const l1 = await readL1({ rpc: "http://127.0.0.1:8545", contract });
  */
 export async function readL1(options: L1Options): Promise<ViemReader> {
-  return new ViemReader(await connect(options));
+  return readsOf(await connect(options));
 }
 
 /**
@@ -77,7 +85,13 @@ export async function readL1(options: L1Options): Promise<ViemReader> {
  * const l1 = await connectL1({ rpc: "http://127.0.0.1:8545", contract, account: operator });
  */
 export async function connectL1(options: L1WriteOptions): Promise<ViemCommitter> {
-  return new ViemCommitter(await connect(options), options.account, options);
+  const { by, operator } = operatorOn(await connect(options), options.account, options);
+  return {
+    ...operator,
+    ...makingsOf(by, operator),
+    ...permitsOf(by, operator),
+    ...commitsOf(by, operator, options.kzg),
+  };
 }
 
 /**
@@ -89,7 +103,8 @@ export async function connectL1(options: L1WriteOptions): Promise<ViemCommitter>
  * await exitWithKit({ kit, l1: portal, account: owner.address });
  */
 export async function connectPortal(options: L1WriteOptions): Promise<OwnerPortal> {
-  return new ViemCommitter(await connectTo(options), options.account, options);
+  const { by, operator } = operatorOn(await connectTo(options), options.account, options);
+  return { ...operator, ...makingsOf(by, operator) };
 }
 
 async function connect(options: L1Options): Promise<L1Connection> {
@@ -158,7 +173,9 @@ export async function connectWallet({
   ...options
 }: WalletOptions): Promise<OwnerPortal> {
   const connection = await connectTo({ ...options, rpc: custom(wallet, { retryCount: 2 }) });
-  return new ViemPortal(connection, toAccount(address), walletSender(connection, address));
+  const by = accountOn(connection, toAccount(address), walletSender(connection, address));
+  const reads = readsOf(connection);
+  return { ...reads, ...portalOf(by, reads), ...makingsOf(by, reads) };
 }
 
 /** Leaves nonce, fees and replacement to the wallet. */

@@ -1,6 +1,15 @@
-import type { Abi, Address, Client, Hex, Transport } from "viem";
+import type {
+  Abi,
+  Address,
+  Client,
+  ContractFunctionArgs,
+  ContractFunctionName,
+  ContractFunctionReturnType,
+  Hex,
+  Transport,
+} from "viem";
 import { BaseError, decodeErrorResult, HttpRequestError, TimeoutError } from "viem";
-import { getCode } from "viem/actions";
+import { getCode, readContract } from "viem/actions";
 import { severalAtOnce } from "../at-once.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Settlement } from "../ports.ts";
@@ -12,7 +21,7 @@ import { INTERNAL, legible, reasonOf, revertReason } from "./reason.ts";
  */
 export type L1Client = Client<Transport>;
 
-/** The connection to a settlement contract that reader and committer share. */
+/** The connection to a settlement contract or a mirror, over which every part works. */
 export interface L1Connection {
   readonly client: L1Client;
   readonly settlement: Settlement;
@@ -44,6 +53,24 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
       throw error;
     throw new MintmarkError("l1_failed", `${doing}: ${reasonOf(error)}`, { cause: error });
   }
+}
+
+/** Asks views of a contract, as of a block. */
+export function viewsOf<const A extends Abi>({ client, settlement }: L1Connection, abi: A) {
+  return <
+    F extends ContractFunctionName<A, "view" | "pure">,
+    Args extends ContractFunctionArgs<A, "view" | "pure", F>,
+  >(
+    doing: string,
+    functionName: F,
+    args: Args,
+    blockNumber?: bigint,
+  ): Promise<ContractFunctionReturnType<A, "view" | "pure", F, Args>> => {
+    const read = { abi, address: settlement.contract, functionName, args, blockNumber };
+    // viem's types cannot follow a union of functions; the signature above ties arguments and
+    // answer to the function.
+    return askL1(doing, () => readContract(client, read as never)) as never;
+  };
 }
 
 /**

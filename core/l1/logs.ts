@@ -6,12 +6,13 @@ import {
   type Log,
   numberToHex,
   parseEventLogs,
+  type TransactionReceipt,
 } from "viem";
 import { getBlockNumber, getLogs } from "viem/actions";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, MODES, type Mode } from "../model.ts";
-import type { CommitEvent, L1Event, MadeVault } from "../ports.ts";
+import type { CommitEvent, L1Event, MadeEvent, MadeVault } from "../ports.ts";
 import { unpackMadeVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
@@ -219,6 +220,18 @@ function placeOf(log: DecodedLog) {
   if (txHash === null || blockNumber === null || blockHash === null || logIndex === null)
     throw new MintmarkError("l1_failed", "the node returned a log of a block that is not mined");
   return { txHash, blockNumber, blockHash, logIndex };
+}
+
+/** The making in a transaction. Throws `l1_failed` when L1 made nothing in it. */
+export function madeIn(
+  contract: Address,
+  { logs, transactionHash }: TransactionReceipt,
+): MadeEvent {
+  // Any contract can emit an event that looks like one of L1's.
+  const own = logs.filter(({ address }) => address.toLowerCase() === contract);
+  const made = decodeEvents(own).find((event) => event.type === "made");
+  if (made !== undefined) return made;
+  throw new MintmarkError("l1_failed", `transaction ${transactionHash} made no vault`);
 }
 
 export function modeOf(value: unknown): Mode {

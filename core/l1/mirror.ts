@@ -1,15 +1,13 @@
-import type { Growth } from "../mirror/history.ts";
 import type { MirrorContract, MirrorReader, MirrorStep } from "../mirror/relay.ts";
-import type { Address, Hash, Hex, Mode } from "../model.ts";
-import type { L1Receipt, L1SendOptions } from "../ports.ts";
-import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";
+import type { Address, Mode } from "../model.ts";
 import { stateMirrorAbi as abi } from "./abi.ts";
+import type { L1Account } from "./account.ts";
 import { MODE_VALUE } from "./arguments.ts";
-import { ViemCommitter } from "./committer.ts";
 import { connectTo, type L1Options, type L1WriteOptions } from "./connect.ts";
-import type { L1Connection } from "./connection.ts";
+import { type L1Connection, viewsOf } from "./connection.ts";
 import { modeOf } from "./logs.ts";
-import { ViemReader, viewsOf } from "./reader.ts";
+import { type Operator, operatorOn } from "./operator.ts";
+import { readsOf } from "./reader.ts";
 
 /**
  * Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects
@@ -25,8 +23,9 @@ export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror
   const view = viewsOf(connection, abi);
   const chainId = await view(doing, "sourceChainId", []);
   const contract = (await view(doing, "sourceContract", [])).toLowerCase() as Address;
-  const writer = new MirrorWriter(connection, options.account, options);
-  return Object.assign(writer, mirrorViews(connection), { source: { chainId, contract } });
+  const { by, operator } = operatorOn(connection, options.account, options);
+  const source = { chainId, contract };
+  return { ...operator, ...mirrorReads(connection), ...stepsOf(by), source };
 }
 
 /**
@@ -38,7 +37,7 @@ export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror
  */
 export async function readMirror(options: L1Options): Promise<MirrorReader> {
   const connection = await connectTo(options, "StateMirror");
-  return Object.assign(new ViemReader(connection), mirrorViews(connection));
+  return { ...readsOf(connection), ...mirrorReads(connection) };
 }
 
 /**
@@ -49,45 +48,36 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
  * const mirror: ViemMirror = await connectMirror({ rpc, contract, account: relayer });
  * await advanceMirror({ source, mirror, committee });
  */
-export type ViemMirror = ViemCommitter & MirrorContract;
+export type ViemMirror = Operator & MirrorContract;
 
-class MirrorWriter
-  extends ViemCommitter
-  implements Pick<MirrorContract, "advance" | "importBatch">
-{
-  async advance(
-    from: StateRoots,
-    growth: Growth,
-    attestation: Hex,
-    options?: L1SendOptions,
-  ): Promise<L1Receipt> {
-    const counts = {
-      countValidium: BigInt(from.countValidium),
-      countRollup: BigInt(from.countRollup),
-    };
-    const grown = { ...growth, mode: MODE_VALUE[growth.mode], count: BigInt(growth.count) };
-    const args = [{ ...from, ...counts }, grown, attestation] as const;
-    return this.send({ abi, functionName: "advance", args }, options);
-  }
+/** The steps of the mirrored state. */
+function stepsOf(by: L1Account): Pick<MirrorContract, "advance" | "importBatch"> {
+  return {
+    async advance(from, growth, attestation, options) {
+      const counts = {
+        countValidium: BigInt(from.countValidium),
+        countRollup: BigInt(from.countRollup),
+      };
+      const grown = { ...growth, mode: MODE_VALUE[growth.mode], count: BigInt(growth.count) };
+      const args = [{ ...from, ...counts }, grown, attestation] as const;
+      return by.send({ abi, functionName: "advance", args }, options);
+    },
 
-  async importBatch(
-    sequence: number,
-    batch: StateLeafContent & { readonly siblings: readonly Hash[] },
-    options?: L1SendOptions,
-  ): Promise<L1Receipt> {
-    const { batchNumber, vaultCount, dataHash, batchRoot, siblings } = batch;
-    const args = [
-      BigInt(sequence),
-      BigInt(batchNumber),
-      { vaultCount, dataHash, batchRoot },
-      siblings,
-    ] as const;
-    return this.send({ abi, functionName: "importBatch", args }, options);
-  }
+    async importBatch(sequence, batch, options) {
+      const { batchNumber, vaultCount, dataHash, batchRoot, siblings } = batch;
+      const args = [
+        BigInt(sequence),
+        BigInt(batchNumber),
+        { vaultCount, dataHash, batchRoot },
+        siblings,
+      ] as const;
+      return by.send({ abi, functionName: "importBatch", args }, options);
+    },
+  };
 }
 
 /** The mirror's views that the settlement contract lacks. */
-function mirrorViews(connection: L1Connection) {
+function mirrorReads(connection: L1Connection) {
   const view = viewsOf(connection, abi);
   return {
     commitment: () => view("reading the mirrored commitment", "commitment", []),

@@ -13,8 +13,10 @@ import { TRANSFER_GAS } from "../gas.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg-thread.ts";
+import type { Call, Sender } from "./account.ts";
 import { blobBaseFee } from "./blob-fee.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
+import { minedReceipt } from "./chain.ts";
 import { isBusy, isRefusal, type L1Connection } from "./connection.ts";
 import {
   type CallKind,
@@ -25,8 +27,6 @@ import {
   type Fees,
   higherFees,
 } from "./fees.ts";
-import type { Call, Sender } from "./portal.ts";
-import { minedReceipt } from "./reader.ts";
 import { reasonOf } from "./reason.ts";
 
 const REPLACE_AFTER_MS = 60_000;

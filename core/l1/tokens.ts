@@ -11,8 +11,8 @@ import {
 } from "viem";
 import { call, multicall, readContract, simulateContract } from "viem/actions";
 import { BUNDLED_GAS, TRANSACTION_GAS } from "../gas.ts";
-import { type Address, BLOB_SCHEMES, type BlobScheme, type Standard } from "../model.ts";
-import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";
+import { type Address, BLOB_SCHEMES, type BlobScheme } from "../model.ts";
+import type { L1Reader, L1Tokens, TokenMint } from "../ports.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
 import type { L1Client, L1Connection } from "./connection.ts";
@@ -77,148 +77,28 @@ export function schemeOf(value: number | bigint | null): BlobScheme | null {
   );
 }
 
-/** Asks tokens for the contract that mints them. */
-export class ViemTokens implements L1Tokens {
-  readonly settlement: Settlement;
-  protected readonly connection: L1Connection;
-  protected readonly client: L1Client;
-
-  constructor(connection: L1Connection) {
-    this.connection = connection;
-    this.client = connection.client;
-    this.settlement = connection.settlement;
-  }
-
-  async token(contract: Address, standard: Standard): Promise<L1Token> {
-    const [name, symbol, decimals, minterLocked] = await Promise.all([
-      this.#says(contract, "name", ""),
-      this.#says(contract, "symbol", ""),
-      standard === "erc20" ? this.#says(contract, "decimals", 0) : 0,
-      this.#says(contract, "minterLocked", null),
-    ]);
-    return { name, symbol, decimals, minterLocked };
-  }
-
-  /** `otherwise` when the token lacks the view. A silent chain is still an error. */
-  async #says<K extends (typeof OPTIONAL)[number]["name"], D>(
-    address: Address,
-    functionName: K,
-    otherwise: D,
-  ) {
-    return askL1(`asking ${address} for its ${functionName}`, () =>
-      orIfSilent<unknown, D>(
-        readContract(this.client, { abi: OPTIONAL, address, functionName }),
-        otherwise,
-      ),
-    ) as Promise<ContractFunctionReturnType<typeof OPTIONAL, "view", K> | D>;
-  }
-
+/** Reads of tokens, by the contract that mints them. */
+export interface TokenReads extends L1Tokens, Pick<L1Reader, "token" | "supplyCap" | "holding"> {
   /**
    * The blob scheme that a token states to the registry, which gives it 30,000 gas; null when it
    * states none.
    */
-  async statedScheme(contract: Address): Promise<BlobScheme | null> {
-    return schemeOf(await this.oneWordOf(contract, "blob scheme", BLOB_SCHEME, 30_000));
-  }
+  statedScheme(contract: Address): Promise<BlobScheme | null>;
+}
 
-  /**
-   * A token states no bound when it answers with anything but one word, or burns its 200,000 gas: a
-   * token's fault must not look like a silent chain. The greatest word says that there is no bound.
-   */
-  async supplyCap(contract: Address): Promise<bigint | null> {
-    const cap = await this.oneWordOf(contract, "cap", CAP, 200_000);
-    return cap === MAX_UINT256 ? null : cap;
-  }
-
-  /** The answer to a function without arguments; null unless it is exactly one word. */
-  protected oneWordOf(
-    contract: Address,
-    what: string,
-    selector: string,
-    gas: number,
-  ): Promise<bigint | null> {
-    const limit = gas.toString(16).padStart(6, "0");
-    // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(),
-    // 32)) { return(0, 32) } return(0, 0)
-    const question = `63${selector}5f5260205f6004601c73${contract.slice(2)}62${limit}fa3d602014166033575f5ff35b60205ff3`;
-    return askL1(`asking ${contract} for its ${what}`, async () => {
-      const { data } = await call(this.client, { data: `0x${question}` });
-      return data === undefined || data.length !== 66 ? null : BigInt(data);
-    });
-  }
-
-  holding(
-    contract: Address,
-    standard: Standard,
-    account: Address,
-    tokenId: bigint | null,
-  ): Promise<bigint> {
-    const read = { abi: ABI, address: contract } as const;
-    const id = tokenId ?? 0n;
-    return askL1(`asking ${contract} what ${account} holds`, async () => {
-      if (standard === "erc20")
-        return readContract(this.client, { ...read, functionName: "balanceOf", args: [account] });
-      if (standard === "erc1155")
-        return readContract(this.client, {
-          ...read,
-          functionName: "balanceOf",
-          args: [account, id],
-        });
-      // `ownerOf` reverts for a token that does not exist yet.
-      const owner = await orIfSilent(
-        readContract(this.client, { ...read, functionName: "ownerOf", args: [id] }),
-        null,
-      );
-      return owner?.toLowerCase() === account.toLowerCase() ? 1n : 0n;
-    });
-  }
-
-  isMinter(token: Address): Promise<boolean | null> {
-    const read = { abi: ABI, address: token } as const;
-    const { contract } = this.settlement;
-    return askL1(`asking ${token} for its minter`, () => {
-      const asked = readContract(this.client, { ...read, functionName: "MINTER_ROLE" }).then(
-        (role) =>
-          readContract(this.client, { ...read, functionName: "hasRole", args: [role, contract] }),
-      );
-      return orIfSilent(asked, null);
-    });
-  }
-
-  tokenOwners(
-    token: Address,
-    tokenIds: readonly bigint[],
-    at: bigint,
-  ): Promise<readonly (Address | null)[]> {
-    return askInBulk(`asking ${token} for owners`, tokenIds, OWNERS_PER_CALL, async (some) => {
-      const contracts = some.map(
-        (id) => ({ abi: ABI, address: token, functionName: "ownerOf", args: [id] }) as const,
-      );
-      const many = { contracts, deployless: true, batchSize: 0, blockNumber: at };
-      const answers = await multicall(this.client, many);
-      return answers.map((answer) => {
-        if (answer.status === "failure" && !saysNothing(answer.error)) throw answer.error;
-        const owner = answer.status === "success" ? answer.result : zeroAddress;
-        return BigInt(owner) === 0n ? null : (owner.toLowerCase() as Address);
-      });
-    });
-  }
-
-  tryMint(
-    token: Address,
-    { quantity, blob }: TokenMint,
-    blockNumber: bigint,
-  ): Promise<string | null> {
+export function tokenReads(connection: L1Connection): TokenReads {
+  const { client, settlement } = connection;
+  const tryMint: L1Tokens["tryMint"] = (token, { quantity, blob }, blockNumber) => {
     const mint = {
       abi: ABI,
       address: token,
       functionName: "mintFor",
       args: [NOBODY, quantity, blob],
     } as const;
-    const as = { account: this.settlement.contract, gas: TRANSACTION_GAS, blockNumber };
+    const as = { account: settlement.contract, gas: TRANSACTION_GAS, blockNumber };
     return askL1(`trying a mint of ${token}`, async () => {
       try {
-        await simulateContract(this.client, { ...mint, ...as });
+        await simulateContract(client, { ...mint, ...as });
         return null;
       } catch (error) {
         const reason = revertReason(error);
@@ -226,63 +106,165 @@ export class ViemTokens implements L1Tokens {
         return reason;
       }
     });
-  }
+  };
 
-  /** Tries them in bundles. A refused one is tried by itself, with more gas, for its reason. */
-  async tryMints(
-    token: Address,
-    mints: readonly TokenMint[],
-    at: bigint,
-  ): Promise<(string | null)[]> {
-    const doing = `trying mints of ${token}`;
-    const taken = await askInBulk(doing, mints, MINTS_PER_BUNDLE, (some) =>
-      this.bundleOf(token, some, at),
-    );
-    const failed = taken.flatMap((isTaken, i) => (isTaken ? [] : [i]));
-    const single = failed.slice(0, MOST_SINGLE_TRIALS);
-    const reasons = await askInBulk(doing, single, 1, async ([i = 0]) => [
-      await this.tryMint(token, mints[i]!, at),
-    ]);
-    // Either the token takes all of these with more gas, or the node makes no bundles.
-    const isRefusing = reasons.some((reason) => reason !== null);
-    const rest = isRefusing ? `it fails with ${BUNDLED_GAS} gas, as others of the batch do` : null;
-    const found: (string | null)[] = mints.map(() => null);
-    for (const [n, i] of failed.entries())
-      found[i] = n < single.length ? (reasons[n] ?? null) : rest;
-    return found;
-  }
+  return {
+    async token(contract, standard) {
+      const [name, symbol, decimals, minterLocked] = await Promise.all([
+        says(client, contract, "name", ""),
+        says(client, contract, "symbol", ""),
+        standard === "erc20" ? says(client, contract, "decimals", 0) : 0,
+        says(client, contract, "minterLocked", null),
+      ]);
+      return { name, symbol, decimals, minterLocked };
+    },
 
-  /**
-   * Whether the token takes each mint of a bundle; false for all when the node does not answer as
-   * it should.
-   */
-  protected async bundleOf(
-    token: Address,
-    mints: readonly TokenMint[],
-    blockNumber: bigint,
-  ): Promise<boolean[]> {
-    const { contract: minter } = this.settlement;
-    const calls = mints.map(({ quantity, blob }) => {
-      const data = encodeFunctionData({
-        abi: ABI,
-        functionName: "mintFor",
-        args: [NOBODY, quantity, blob],
+    async statedScheme(contract) {
+      return schemeOf(await oneWordOf(client, contract, "blob scheme", BLOB_SCHEME, 30_000));
+    },
+
+    /**
+     * A token states no bound when it answers with anything but one word, or burns its 200,000 gas:
+     * a token's fault must not look like a silent chain. The greatest word says that there is no
+     * bound.
+     */
+    async supplyCap(contract) {
+      const cap = await oneWordOf(client, contract, "cap", CAP, 200_000);
+      return cap === MAX_UINT256 ? null : cap;
+    },
+
+    holding(contract, standard, account, tokenId) {
+      const read = { abi: ABI, address: contract } as const;
+      const id = tokenId ?? 0n;
+      return askL1(`asking ${contract} what ${account} holds`, async () => {
+        if (standard === "erc20")
+          return readContract(client, { ...read, functionName: "balanceOf", args: [account] });
+        if (standard === "erc1155")
+          return readContract(client, { ...read, functionName: "balanceOf", args: [account, id] });
+        // `ownerOf` reverts for a token that does not exist yet.
+        const owner = await orIfSilent(
+          readContract(client, { ...read, functionName: "ownerOf", args: [id] }),
+          null,
+        );
+        return owner?.toLowerCase() === account.toLowerCase() ? 1n : 0n;
       });
-      return concatHex([numberToHex(size(data), { size: 2 }), data]);
+    },
+
+    isMinter(token) {
+      const read = { abi: ABI, address: token } as const;
+      const { contract } = settlement;
+      return askL1(`asking ${token} for its minter`, () => {
+        const asked = readContract(client, { ...read, functionName: "MINTER_ROLE" }).then((role) =>
+          readContract(client, { ...read, functionName: "hasRole", args: [role, contract] }),
+        );
+        return orIfSilent(asked, null);
+      });
+    },
+
+    tokenOwners(token, tokenIds, at) {
+      return askInBulk(`asking ${token} for owners`, tokenIds, OWNERS_PER_CALL, async (some) => {
+        const contracts = some.map(
+          (id) => ({ abi: ABI, address: token, functionName: "ownerOf", args: [id] }) as const,
+        );
+        const many = { contracts, deployless: true, batchSize: 0, blockNumber: at };
+        const answers = await multicall(client, many);
+        return answers.map((answer) => {
+          if (answer.status === "failure" && !saysNothing(answer.error)) throw answer.error;
+          const owner = answer.status === "success" ? answer.result : zeroAddress;
+          return BigInt(owner) === 0n ? null : (owner.toLowerCase() as Address);
+        });
+      });
+    },
+
+    tryMint,
+
+    /** Tries them in bundles. A refused one is tried by itself, with more gas, for its reason. */
+    async tryMints(token, mints, at) {
+      const doing = `trying mints of ${token}`;
+      const taken = await askInBulk(doing, mints, MINTS_PER_BUNDLE, (some) =>
+        bundleOf(connection, token, some, at),
+      );
+      const failed = taken.flatMap((isTaken, i) => (isTaken ? [] : [i]));
+      const single = failed.slice(0, MOST_SINGLE_TRIALS);
+      const reasons = await askInBulk(doing, single, 1, async ([i = 0]) => [
+        await tryMint(token, mints[i]!, at),
+      ]);
+      // Either the token takes all of these with more gas, or the node makes no bundles.
+      const isRefusing = reasons.some((reason) => reason !== null);
+      const rest = isRefusing
+        ? `it fails with ${BUNDLED_GAS} gas, as others of the batch do`
+        : null;
+      const found: (string | null)[] = mints.map(() => null);
+      for (const [n, i] of failed.entries())
+        found[i] = n < single.length ? (reasons[n] ?? null) : rest;
+      return found;
+    },
+  };
+}
+
+/** `otherwise` when the token lacks the view. A silent chain is still an error. */
+async function says<K extends (typeof OPTIONAL)[number]["name"], D>(
+  client: L1Client,
+  address: Address,
+  functionName: K,
+  otherwise: D,
+) {
+  return askL1(`asking ${address} for its ${functionName}`, () =>
+    orIfSilent<unknown, D>(
+      readContract(client, { abi: OPTIONAL, address, functionName }),
+      otherwise,
+    ),
+  ) as Promise<ContractFunctionReturnType<typeof OPTIONAL, "view", K> | D>;
+}
+
+/** The answer to a function without arguments; null unless it is exactly one word. */
+function oneWordOf(
+  client: L1Client,
+  contract: Address,
+  what: string,
+  selector: string,
+  gas: number,
+): Promise<bigint | null> {
+  const limit = gas.toString(16).padStart(6, "0");
+  // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(),
+  // 32)) { return(0, 32) } return(0, 0)
+  const question = `63${selector}5f5260205f6004601c73${contract.slice(2)}62${limit}fa3d602014166033575f5ff35b60205ff3`;
+  return askL1(`asking ${contract} for its ${what}`, async () => {
+    const { data } = await call(client, { data: `0x${question}` });
+    return data === undefined || data.length !== 66 ? null : BigInt(data);
+  });
+}
+
+/**
+ * Whether the token takes each mint of a bundle; false for all when the node does not answer as it
+ * should.
+ */
+async function bundleOf(
+  { client, settlement: { contract: minter } }: L1Connection,
+  token: Address,
+  mints: readonly TokenMint[],
+  blockNumber: bigint,
+): Promise<boolean[]> {
+  const calls = mints.map(({ quantity, blob }) => {
+    const data = encodeFunctionData({
+      abi: ABI,
+      functionName: "mintFor",
+      args: [NOBODY, quantity, blob],
     });
-    const none = mints.map(() => false);
-    try {
-      const { data = "0x" } = await call(this.client, {
-        to: minter,
-        data: concatHex([pad(token), ...calls]),
-        gas: TRANSACTION_GAS,
-        blockNumber,
-        stateOverride: [{ address: minter, code: BUNDLE_CODE }],
-      });
-      return size(data) === mints.length ? [...hexToBytes(data)].map((taken) => taken === 1) : none;
-    } catch {
-      // Each is then tried by itself, which shows whether the node answers at all.
-      return none;
-    }
+    return concatHex([numberToHex(size(data), { size: 2 }), data]);
+  });
+  const none = mints.map(() => false);
+  try {
+    const { data = "0x" } = await call(client, {
+      to: minter,
+      data: concatHex([pad(token), ...calls]),
+      gas: TRANSACTION_GAS,
+      blockNumber,
+      stateOverride: [{ address: minter, code: BUNDLE_CODE }],
+    });
+    return size(data) === mints.length ? [...hexToBytes(data)].map((taken) => taken === 1) : none;
+  } catch {
+    // Each is then tried by itself, which shows whether the node answers at all.
+    return none;
   }
 }

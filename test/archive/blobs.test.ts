@@ -11,7 +11,7 @@ import { voidDuplicates } from "../../core/archive/duplicates.ts";
 import { type RebuildOptions, rebuild } from "../../core/archive/follow.ts";
 import { BeaconNode, BlobFolder, type BlobSource } from "../../core/archive/sources.ts";
 import { exportExitKit, proveFromL1 } from "../../core/exit/export.ts";
-import type { ViemCommitter } from "../../core/l1/committer.ts";
+import type { ViemCommitter } from "../../core/l1/connect.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import type { Address, VaultId } from "../../core/model.ts";
 import type { SealedBatch } from "../../core/ports.ts";

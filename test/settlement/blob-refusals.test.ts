@@ -2,8 +2,8 @@ import { createServer } from "node:http";
 import { createPublicClient, http } from "viem";
 import { expect, test } from "vitest";
 import { CommittedData } from "../../core/archive/committed-data.ts";
+import { chainReads } from "../../core/l1/chain.ts";
 import { cappedFees, capsOf, type Fees, higherFees } from "../../core/l1/fees.ts";
-import { ViemReader } from "../../core/l1/reader.ts";
 import type { RollupData } from "../../core/settlement/rollup-data.ts";
 import { placeRollupData } from "../../core/settlement/settler.ts";
 
@@ -27,7 +27,7 @@ async function opensBlobs(error: {
       transport: http(`http://127.0.0.1:${port}`, { retryCount: 0 }),
     });
     const settlement = { chainId: 31_337n, contract: `0x${"11".repeat(20)}` };
-    return await new ViemReader({
+    return await chainReads({
       client,
       settlement,
       pollingMs: 10,
