@@ -1,14 +1,15 @@
 import type { Account, ContractFunctionArgs, ContractFunctionName, TransactionReceipt } from "viem";
-import { encodeFunctionData } from "viem";
+import { encodeFunctionData, parseEventLogs } from "viem";
 import { estimateContractGas } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import { TRANSACTION_GAS } from "../gas.ts";
-import type { Address, Hex } from "../model.ts";
+import type { Address, Hex, VaultId } from "../model.ts";
 import type { L1Receipt, L1SendOptions } from "../ports.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
-import { askL1, type L1Connection } from "./connection.ts";
+import { askL1, type L1Connection, reasonIn } from "./connection.ts";
 import type { CallKind } from "./fees.ts";
+import { logsOf } from "./logs.ts";
 
 type Writes = ContractFunctionName<typeof abi, "nonpayable">;
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
@@ -76,6 +77,25 @@ export function accountOn(connection: L1Connection, account: Account, sender: Se
     return askL1(call.functionName, () => sender.send(prepareCall, options, kind));
   }
 
+  /**
+   * Sends a call of several items. One that fails leaves an event of the contract with its reason;
+   * `refusals` is null when L1 reverted the whole transaction.
+   */
+  async function sendMany(
+    call: ContractCall,
+    eventName: "WithdrawalFailed" | "TradeFailed",
+    ids: readonly VaultId[],
+    options?: L1SendOptions,
+    prepare?: () => Promise<Call>,
+  ) {
+    const receipt = await mined(call, options, prepare);
+    if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
+    const logs = logsOf(settlement.contract, receipt);
+    const failed = parseEventLogs({ abi, logs, eventName, strict: true });
+    const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
+    return { ...toReceipt(receipt), refusals: ids.map((id) => reasons.get(id) ?? null) };
+  }
+
   /** The estimate shows a refusal with the contract's own error, before anything is sent. */
   async function prepare(call: ContractCall, at?: bigint, blobs?: BlobSidecar): Promise<Call> {
     // On mined state: this account's pending transactions may be about to be replaced.
@@ -100,7 +120,7 @@ export function accountOn(connection: L1Connection, account: Account, sender: Se
     };
   }
 
-  return { ...connection, account, transact, send, mined, prepare, withGas };
+  return { ...connection, account, transact, send, sendMany, mined, prepare, withGas };
 }
 
 export function toReceipt({

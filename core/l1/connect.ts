@@ -12,17 +12,8 @@ import { pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineOptions } from "../ledger/options.ts";
 import type { Address } from "../model.ts";
-import type {
-  L1Committer,
-  L1Enterer,
-  L1Owner,
-  L1Reader,
-  L1Renewer,
-  L1Tokens,
-  PortalIdentity,
-} from "../ports.ts";
+import type { L1Reader, PortalIdentity } from "../ports.ts";
 import { type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
-import type { L1Settler } from "../protocol/trade.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { accountOn, type Sender } from "./account.ts";
 import { minedReceipt } from "./chain.ts";
@@ -31,7 +22,7 @@ import { askL1, codeOn, type Finality, type L1Connection, viewsOf } from "./conn
 import { type Makings, makingsOf } from "./makings.ts";
 import { type Operator, operatorOn } from "./operator.ts";
 import { permitsOf } from "./permits.ts";
-import { portalOf } from "./portal.ts";
+import { type PayingPortal, portalOf } from "./portal.ts";
 import { readsOf, type ViemReader } from "./reader.ts";
 
 /** Chain and contract to connect to. */
@@ -48,23 +39,12 @@ export interface L1Options {
 }
 
 /** The functions that settlement contract and mirror share. */
-export type OwnerPortal = L1Enterer &
-  L1Owner &
-  L1Renewer &
-  L1Settler &
-  Pick<L1Reader, "token" | "supplyCap"> &
-  Pick<L1Tokens, "isMinter"> &
-  Pick<
-    L1Reader,
-    "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn" | "holding" | "block"
-  > &
-  Pick<L1Reader, "blockNumber" | "events" | "rollupData"> &
-  Pick<L1Committer, "withdraw" | "mostWithdrawals">;
+export type OwnerPortal = ViemReader & PayingPortal & Makings;
 
 /** Writing also needs the sending account and its fee bounds. */
 export type L1WriteOptions = L1Options & CommitterOptions & { readonly account: LocalAccount };
 
-/** {@link L1Committer} over a viem client and one account, with all else that the contract takes. */
+/** Everything that a settlement contract takes from an operator. */
 export type ViemCommitter = Operator & Makings & ReturnType<typeof permitsOf> & Commits;
 
 /**

@@ -136,6 +136,15 @@ export async function orIfSilent<T, D>(answer: Promise<T>, otherwise: D): Promis
   });
 }
 
+/** A trial's answer; the contract's reason when it reverts. A silent chain is still an error. */
+export async function orReason<T>(trial: Promise<T>): Promise<T | string> {
+  return trial.catch((error: unknown) => {
+    const reason = revertReason(error);
+    if (reason === null) throw error;
+    return reason;
+  });
+}
+
 /** Codes of nodes that will answer when they have less to do, or when something inside recovers. */
 const BUSY: readonly unknown[] = [-32005, -32007, INTERNAL, 429];
 

@@ -223,15 +223,15 @@ function placeOf(log: DecodedLog) {
 }
 
 /** The making in a transaction. Throws `l1_failed` when L1 made nothing in it. */
-export function madeIn(
-  contract: Address,
-  { logs, transactionHash }: TransactionReceipt,
-): MadeEvent {
-  // Any contract can emit an event that looks like one of L1's.
-  const own = logs.filter(({ address }) => address.toLowerCase() === contract);
-  const made = decodeEvents(own).find((event) => event.type === "made");
+export function madeIn(contract: Address, receipt: TransactionReceipt): MadeEvent {
+  const made = decodeEvents(logsOf(contract, receipt)).find((event) => event.type === "made");
   if (made !== undefined) return made;
-  throw new MintmarkError("l1_failed", `transaction ${transactionHash} made no vault`);
+  throw new MintmarkError("l1_failed", `transaction ${receipt.transactionHash} made no vault`);
+}
+
+/** A transaction's logs of a contract. Any other, as a token, can emit events that look like its. */
+export function logsOf(contract: Address, { logs }: TransactionReceipt): Log[] {
+  return logs.filter(({ address }) => address.toLowerCase() === contract);
 }
 
 export function modeOf(value: unknown): Mode {

@@ -1,4 +1,4 @@
-import { encodeFunctionData, parseAbi, parseEventLogs, size } from "viem";
+import { encodeFunctionData, parseAbi, size } from "viem";
 import { call as callContract, getCode, simulateContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import type { L1Enterer, L1Renewer, WithdrawalCall } from "../ports.ts";
@@ -8,10 +8,9 @@ import { packVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { type ContractCall, type L1Account, toReceipt } from "./account.ts";
 import * as calldata from "./arguments.ts";
-import { askL1, reasonIn, revertData, viewsOf } from "./connection.ts";
+import { askL1, orReason, reasonIn, revertData, viewsOf } from "./connection.ts";
 import { madeIn } from "./logs.ts";
 import type { ViemReader } from "./reader.ts";
-import { revertReason } from "./reason.ts";
 import { settlementArguments, tradeCalldata, tradeRefusal } from "./trades.ts";
 
 /** Most calldata of a renewal: nodes relay transactions of 128 KiB. */
@@ -38,10 +37,7 @@ const ENTER = parseAbi([
 /** Calls of which the settlement contract makes vaults by itself: entries, renewals and trades. */
 export type Makings = L1Enterer & L1Settler & Omit<L1Renewer, "hasMakings">;
 
-export function makingsOf(
-  by: L1Account,
-  { transactionGas, hasMakings }: Pick<ViemReader, "transactionGas" | "hasMakings">,
-): Makings {
+export function makingsOf(by: L1Account, { transactionGas, hasMakings }: ViemReader): Makings {
   const { client, settlement } = by;
   const view = viewsOf(by, abi);
   const contract = { abi, address: settlement.contract, account: by.account } as const;
@@ -74,16 +70,9 @@ export function makingsOf(
     async checkRenewal(calls) {
       const call = renewalCall(calls);
       const gas = await transactionGas();
-      return askL1(call.functionName, async () => {
-        try {
-          await simulateContract(client, { ...contract, ...call, gas });
-          return null;
-        } catch (error) {
-          const reason = revertReason(error);
-          if (reason === null) throw error;
-          return reason;
-        }
-      });
+      return askL1(call.functionName, () =>
+        orReason(simulateContract(client, { ...contract, ...call, gas }).then(() => null)),
+      );
     },
 
     async renew(calls, options) {
@@ -118,17 +107,15 @@ export function makingsOf(
 
     async settle(trades, options) {
       const args = settlementArguments(trades);
-      const receipt = await by.mined({ abi, functionName: "settle", args }, options);
-      if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
-      const own = receipt.logs.filter(
-        ({ address }) => address.toLowerCase() === settlement.contract,
+      const ids = trades.map(({ maker }) => tipIdOf(maker));
+      const sent = await by.sendMany(
+        { abi, functionName: "settle", args },
+        "TradeFailed",
+        ids,
+        options,
       );
-      const failed = parseEventLogs({ abi, logs: own, eventName: "TradeFailed", strict: true });
-      const reasons = new Map(
-        failed.map(({ args }) => [args.vaultId, tradeRefusal(reasonIn(abi, args.reason))]),
-      );
-      const refusals = trades.map(({ maker }) => reasons.get(tipIdOf(maker)) ?? null);
-      return { ...toReceipt(receipt), refusals };
+      const refusals = sent.refusals?.map((reason) => reason && tradeRefusal(reason)) ?? null;
+      return { ...sent, refusals };
     },
 
     async enter({ token: address, standard, owner, tokenId, amount }, options) {

@@ -1,10 +1,10 @@
 import type { Asset, BlobScheme, Hash, Hex, VaultId } from "../model.ts";
-import type { L1Receipt, L1SendOptions } from "../ports.ts";
+import type { L1SendOptions } from "../ports.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { cancellationId } from "../protocol/typed-data.ts";
 import type { L1Account } from "./account.ts";
 import * as calldata from "./arguments.ts";
-import type { TokenReads } from "./tokens.ts";
+import type { ViemReader } from "./reader.ts";
 
 type RegistrableAsset = Pick<
   Asset,
@@ -14,7 +14,7 @@ type RegistrableAsset = Pick<
 /** Permissions that owners of vaults and tokens give and take back. */
 export function permitsOf(
   { account, settlement, transact }: L1Account,
-  { statedScheme }: Pick<TokenReads, "statedScheme">,
+  { statedScheme }: ViemReader,
 ) {
   return {
     /**
@@ -25,7 +25,7 @@ export function permitsOf(
       session: SessionMessage,
       signature: Hex = "0x",
       options?: L1SendOptions,
-    ): Promise<L1Receipt> {
+    ) {
       return transact("authorizeSession", calldata.sessionArguments(session, signature), options);
     },
 
@@ -33,11 +33,7 @@ export function permitsOf(
      * Ends the session of an owner with a key, or makes sure that there never is one. With the
      * owner's signature any account can send it, else only the owner's.
      */
-    async revokeSession(
-      end: SessionEndMessage,
-      signature: Hex = "0x",
-      options?: L1SendOptions,
-    ): Promise<L1Receipt> {
+    async revokeSession(end: SessionEndMessage, signature: Hex = "0x", options?: L1SendOptions) {
       return transact("revokeSession", [end.owner, end.key, signature], options);
     },
 
@@ -45,7 +41,7 @@ export function permitsOf(
      * Cancels a list of transfers that this account has signed or approved, or that takes its
      * vaults.
      */
-    async cancelTransfers(digest: Hash, options?: L1SendOptions): Promise<L1Receipt> {
+    async cancelTransfers(digest: Hash, options?: L1SendOptions) {
       return transact("cancelTransfers", [digest], options);
     },
 
@@ -53,7 +49,7 @@ export function permitsOf(
      * Takes back on L1 what this account has signed: a list of withdrawals or an order by its
      * digest, or by a vault's id all that its lists and orders say of the vault.
      */
-    async cancel(id: Hash | VaultId, options?: L1SendOptions): Promise<L1Receipt> {
+    async cancel(id: Hash | VaultId, options?: L1SendOptions) {
       return transact("cancel", [account.address, cancellationId(id), "0x"], options);
     },
 
@@ -61,7 +57,7 @@ export function permitsOf(
      * Enters a token into the registry. Anyone may, if the token states how it reads its blobs
      * (`blobScheme()`). Otherwise its owner or admin may, who says so here.
      */
-    async registerAsset(asset: RegistrableAsset, options?: L1SendOptions): Promise<L1Receipt> {
+    async registerAsset(asset: RegistrableAsset, options?: L1SendOptions) {
       const { standard, chainId, contractAddress, quantum } = asset;
       const scheme = calldata.SCHEME_VALUE[await schemeOf(asset)];
       const args = [

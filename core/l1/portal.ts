@@ -1,4 +1,4 @@
-import { parseEventLogs, size } from "viem";
+import { size } from "viem";
 import { readContract, simulateContract } from "viem/actions";
 import {
   GAS_AROUND_ITEM,
@@ -13,7 +13,6 @@ import type { Hex } from "../model.ts";
 import type {
   L1Committer,
   L1Owner,
-  L1Reader,
   L1Voider,
   WithdrawalAuthorization,
   WithdrawalCall,
@@ -21,10 +20,10 @@ import type {
 import { isTransferred, sharesOf, tipIdOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
 import { cancellationId } from "../protocol/typed-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { type ContractCall, type L1Account, toReceipt } from "./account.ts";
+import type { ContractCall, L1Account } from "./account.ts";
 import * as calldata from "./arguments.ts";
-import { askL1, reasonIn } from "./connection.ts";
-import { revertReason } from "./reason.ts";
+import { askL1, orReason } from "./connection.ts";
+import type { ViemReader } from "./reader.ts";
 
 /**
  * Most shares of one transaction, {@link sharesOf} and one for each signed list, so that its
@@ -43,10 +42,7 @@ export interface PayingPortal
     L1Voider,
     Pick<L1Committer, "checkWithdrawal" | "mostWithdrawals" | "withdraw"> {}
 
-export function portalOf(
-  by: L1Account,
-  { transactionGas, withdrawn }: Pick<L1Committer, "transactionGas"> & Pick<L1Reader, "withdrawn">,
-): PayingPortal {
+export function portalOf(by: L1Account, { transactionGas, withdrawn }: ViemReader): PayingPortal {
   const { client, settlement } = by;
   const contract = { abi, address: settlement.contract, account: by.account } as const;
 
@@ -54,25 +50,19 @@ export function portalOf(
   async function refusalOf(call: WithdrawalCall, gas?: bigint): Promise<string | null> {
     const { authorization } = call;
     const limit = gas !== undefined && { gas };
-    try {
-      if (authorization !== null) {
-        const refusal = await listRefusal(call, authorization, limit);
-        if (refusal !== null) return refusal;
-      }
-      // viem's types cannot follow a union of functions. A list decides, so the owner may be the
-      // caller here.
-      await simulateContract(client, {
-        ...contract,
-        ...(authorization !== null && { account: tipOwnerOf(call) }),
-        ...calldata.withdrawalCall(call),
-        ...limit,
-      } as never);
-      return null;
-    } catch (error) {
-      const reason = revertReason(error);
-      if (reason === null) throw error;
-      return reason;
+    if (authorization !== null) {
+      const refusal = await orReason(listRefusal(call, authorization, limit));
+      if (refusal !== null) return refusal;
     }
+    // viem's types cannot follow a union of functions. A list decides, so the owner may be the
+    // caller here.
+    const trial = {
+      ...contract,
+      ...(authorization !== null && { account: tipOwnerOf(call) }),
+      ...calldata.withdrawalCall(call),
+      ...limit,
+    } as never;
+    return orReason(simulateContract(client, trial).then(() => null));
   }
 
   /**
@@ -135,24 +125,8 @@ export function portalOf(
         throw new RangeError(`1 to ${MAX_SHARES} shares a transaction, not ${shares}`);
       const call = { abi, functionName: "withdrawBatch", args } as const;
       const gas = (data: Hex) => relayGas(shares, size(data));
-      const receipt = await by.mined(call, options, async () => by.withGas(call, gas));
-      if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
-      // A failed item leaves an event of the contract in this transaction. A token may add others
-      // that look like it.
-      const own = receipt.logs.filter(
-        ({ address }) => address.toLowerCase() === settlement.contract,
-      );
-      const failed = parseEventLogs({
-        abi,
-        logs: own,
-        eventName: "WithdrawalFailed",
-        strict: true,
-      });
-      const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
-      return {
-        ...toReceipt(receipt),
-        refusals: calls.map((call) => reasons.get(tipIdOf(call)) ?? null),
-      };
+      const prepare = async () => by.withGas(call, gas);
+      return by.sendMany(call, "WithdrawalFailed", calls.map(tipIdOf), options, prepare);
     },
 
     async withdrawOwn(call, options) {

@@ -67,18 +67,16 @@ function contractReads(connection: L1Connection): ContractReads {
       ] as const;
       return askL1("reading the committed state", async () => {
         // One call, because nodes behind one address can differ about a block of one number.
-        const once = {
-          contracts,
-          blockNumber,
-          deployless: true,
-          batchSize: 0,
-          allowFailure: false,
-        } as const;
-        const [counted, rootValidium, rootRollup, commitment, history] = await multicall(
+        const [[validium, rollup], rootValidium, rootRollup, commitment, history] = await multicall(
           client,
-          once,
+          {
+            contracts,
+            blockNumber,
+            deployless: true,
+            batchSize: 0,
+            allowFailure: false,
+          },
         );
-        const [validium, rollup] = counted;
         const counts = { countValidium: Number(validium), countRollup: Number(rollup) };
         return { ...counts, rootValidium, rootRollup, commitment, history };
       });

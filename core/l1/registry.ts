@@ -27,6 +27,18 @@ export function registryReads(connection: L1Connection): RegistryReads {
     return answers.map((answer) => answer && registrationOf(answer));
   };
 
+  /** A contract without transfers or makings does not know their function. */
+  const says = (
+    functionName: "isTransferable" | "isMadeOnly",
+    words: string,
+    { chainId, assetType }: AssetId,
+    at?: bigint,
+  ) => {
+    const args = [chainId, BigInt(assetType)] as const;
+    const asked = view(`asking whether ${assetType} is ${words}`, functionName, args, at);
+    return orIfSilent(asked, false);
+  };
+
   return {
     registrations,
 
@@ -34,20 +46,8 @@ export function registryReads(connection: L1Connection): RegistryReads {
       return (await registrations([{ chainId, assetType }], at))[0] ?? null;
     },
 
-    isTransferable({ chainId, assetType }, at) {
-      const [doing, args] = [
-        `asking whether ${assetType} is transferable`,
-        [chainId, BigInt(assetType)],
-      ] as const;
-      // A contract without transfers does not know the function.
-      return orIfSilent(view(doing, "isTransferable", args, at), false);
-    },
-
-    isMadeOnly({ chainId, assetType }, at) {
-      const args = [chainId, BigInt(assetType)] as const;
-      const asked = view(`asking whether ${assetType} is made only`, "isMadeOnly", args, at);
-      return orIfSilent(asked, false);
-    },
+    isTransferable: (asset, at) => says("isTransferable", "transferable", asset, at),
+    isMadeOnly: (asset, at) => says("isMadeOnly", "made only", asset, at),
 
     async issuers(assets) {
       const answers = await ofAssets(connection, "issuerOf", "reading the issuers", assets);

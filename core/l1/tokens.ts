@@ -16,8 +16,7 @@ import type { L1Reader, L1Tokens, TokenMint } from "../ports.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
 import type { L1Client, L1Connection } from "./connection.ts";
-import { askInBulk, askL1, orIfSilent, saysNothing } from "./connection.ts";
-import { revertReason } from "./reason.ts";
+import { askInBulk, askL1, orIfSilent, orReason, saysNothing } from "./connection.ts";
 
 /** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
 const ABI = parseAbi([
@@ -96,16 +95,9 @@ export function tokenReads(connection: L1Connection): TokenReads {
       args: [NOBODY, quantity, blob],
     } as const;
     const as = { account: settlement.contract, gas: TRANSACTION_GAS, blockNumber };
-    return askL1(`trying a mint of ${token}`, async () => {
-      try {
-        await simulateContract(client, { ...mint, ...as });
-        return null;
-      } catch (error) {
-        const reason = revertReason(error);
-        if (reason === null) throw error;
-        return reason;
-      }
-    });
+    return askL1(`trying a mint of ${token}`, () =>
+      orReason(simulateContract(client, { ...mint, ...as }).then(() => null)),
+    );
   };
 
   return {
