@@ -1,9 +1,15 @@
 import { MintmarkError } from "../errors.ts";
-import type { Address, BlobScheme, Hash, Mode, VaultId } from "../model.ts";
+import {
+  type Address,
+  type BlobScheme,
+  type Hash,
+  MODES,
+  type Mode,
+  type VaultId,
+} from "../model.ts";
 import type { CommitEvent, Settlement, VaultContent } from "../ports.ts";
 import { stateCommitment, stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
-import { type Kzg, KzgThread } from "../protocol/kzg/kzg-thread.ts";
 import type { CountedMaking } from "../protocol/making.ts";
 import type { EngineState } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
@@ -12,213 +18,208 @@ import type { Database } from "../store/ports.ts";
 import { type DerivedBatch, deriveCommitted, isBatch, vaultsAt } from "./derive.ts";
 import type { Commit } from "./keys.ts";
 import * as keys from "./keys.ts";
-import { type AssetReader, KnownAssets } from "./vault-index.ts";
 
-/** Options of {@link Archive.open}. */
-export interface ArchiveOptions {
-  /** A store of its own, not shared; closed with the archive. */
-  readonly store: Database;
-  readonly l1: AssetReader;
-  /**
-   * Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the
-   * first blob starts.
-   */
-  readonly kzg?: Kzg;
-}
+export type ArchiveReads = ReturnType<typeof archiveReads>;
 
 /** Reads of an archive: committed batches and their data, owners, and withdrawals. */
-export abstract class ArchiveReads {
-  /** A store of its own, not shared. */
-  readonly store: Database;
-  readonly settlement: Settlement;
-  /** Checks and opens blobs. */
-  readonly kzg: Kzg;
-  readonly assets: KnownAssets;
-  protected readonly l1: AssetReader;
-  protected readonly ownKzg: KzgThread | null;
-  protected readonly trees: Record<Mode, StateTree> = {
+export function archiveReads(store: Database, settlement: Settlement) {
+  const trees: Record<Mode, StateTree> = {
     validium: new StateTree(),
     "zk-rollup": new StateTree(),
   };
-  protected readonly vaultCounts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
+  const vaultCounts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
   /** The batch derived last: consecutive proofs often use one batch. */
-  protected derivedLast: { readonly key: string; readonly batch: DerivedBatch } | null = null;
+  let derivedLast: { readonly key: string; readonly batch: DerivedBatch } | null = null;
 
-  protected constructor({ store, l1, kzg }: ArchiveOptions) {
-    this.ownKzg = kzg === undefined ? new KzgThread() : null;
-    this.store = store;
-    this.l1 = l1;
-    this.settlement = l1.settlement;
-    this.kzg = kzg ?? (this.ownKzg as KzgThread);
-    this.assets = new KnownAssets(l1);
-  }
+  const reads = {
+    /** The state of all committed batches that the archive has read. */
+    state: (): EngineState => reads.stateAfter([]),
 
-  /** The state of all committed batches that the archive has read. */
-  state(): EngineState {
-    return this.stateAfter([]);
-  }
+    /** The state once these commits have followed, in L1's order. */
+    stateAfter(commits: readonly CommitEvent[]): EngineState {
+      const leavesOf = (mode: Mode) =>
+        commits.flatMap((commit) => (commit.mode === mode ? [stateLeaf(commit)] : []));
+      const [validium, rollup] = [leavesOf("validium"), leavesOf("zk-rollup")];
+      const roots = {
+        countValidium: trees.validium.count + validium.length,
+        countRollup: trees["zk-rollup"].count + rollup.length,
+        rootValidium: reads.rootWith("validium", validium),
+        rootRollup: reads.rootWith("zk-rollup", rollup),
+      };
+      return { ...roots, commitment: stateCommitment(settlement, roots) };
+    },
 
-  /** The state once these commits have followed, in L1's order. */
-  stateAfter(commits: readonly CommitEvent[]): EngineState {
-    const leavesOf = (mode: Mode) =>
-      commits.flatMap((commit) => (commit.mode === mode ? [stateLeaf(commit)] : []));
-    const [validium, rollup] = [leavesOf("validium"), leavesOf("zk-rollup")];
-    const roots = {
-      countValidium: this.trees.validium.count + validium.length,
-      countRollup: this.trees["zk-rollup"].count + rollup.length,
-      rootValidium: this.rootWith("validium", validium),
-      rootRollup: this.rootWith("zk-rollup", rollup),
-    };
-    return { ...roots, commitment: stateCommitment(this.settlement, roots) };
-  }
+    /** The root of a mode's state tree if these leaves followed its committed batches. */
+    rootWith(mode: Mode, leaves: readonly Hash[]): Hash {
+      const tree = StateTree.restore(trees[mode].serialise());
+      for (const leaf of leaves) tree.append(hexToBytes(leaf));
+      return bytesToHex(tree.root);
+    },
 
-  /** The root of a mode's state tree if these leaves followed its committed batches. */
-  rootWith(mode: Mode, leaves: readonly Hash[]): Hash {
-    const tree = StateTree.restore(this.trees[mode].serialise());
-    for (const leaf of leaves) tree.append(hexToBytes(leaf));
-    return bytesToHex(tree.root);
-  }
+    /** Slots of all committed batches of a mode. */
+    vaultCount: (mode: Mode): number => vaultCounts[mode],
 
-  /** Slots of all committed batches of a mode. */
-  vaultCount(mode: Mode): number {
-    return this.vaultCounts[mode];
-  }
+    /** Committed batches of a mode. */
+    count: (mode: Mode): number => trees[mode].count,
 
-  /** The record under a key; undefined without one. */
-  text(key: string): Promise<string | undefined> {
-    return this.store.get<string, string>(key, keys.TEXT);
-  }
+    /** Number of commits of both modes, which is the sequence number of the next. */
+    commits: (): bigint => BigInt(trees.validium.count + trees["zk-rollup"].count),
 
-  async commit(mode: Mode, batchNumber: number): Promise<Commit | null> {
-    return keys.commitFromText(
-      mode,
-      batchNumber,
-      await this.text(keys.batchKey("commit", mode, batchNumber)),
-    );
-  }
+    /** The record under a key; undefined without one. */
+    text(key: string): Promise<string | undefined> {
+      return store.get<string, string>(key, keys.TEXT);
+    },
 
-  /** The data of a committed batch; null while no source has given it. */
-  async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
-    const commit = await this.commit(mode, batchNumber);
-    return commit === null ? null : this.dataOf(commit.dataHash);
-  }
-
-  async dataOf(dataHash: Hash): Promise<Uint8Array | null> {
-    return (await this.store.get<string, Uint8Array>(keys.dataKey(dataHash), keys.BYTES)) ?? null;
-  }
-
-  /** The data that another record names. Throws `store_corrupt` without it. */
-  async storedData(dataHash: Hash): Promise<Uint8Array> {
-    const data = await this.dataOf(dataHash);
-    if (data !== null) return data;
-    throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
-  }
-
-  /** Committed batches without data, in order. */
-  async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
-    const found = await Array.fromAsync(this.store.keys<string>(keys.within("missing/")));
-    return found.map((key) => ({
-      mode: key.split("/")[1] as Mode,
-      batchNumber: keys.batchNumberOf(key),
-    }));
-  }
-
-  /**
-   * Batches of transfers with a record that waits for the data of the vault that it spends, in
-   * order.
-   */
-  async unjudged(): Promise<number[]> {
-    const found = await Array.fromAsync(
-      this.store.keys<string>(keys.within("unjudged/zk-rollup/")),
-    );
-    return found.map(keys.batchNumberOf);
-  }
-
-  /** Whether L1 has committed the batch and the archive has its data. */
-  async holds(mode: Mode, batchNumber: number): Promise<boolean> {
-    const isCommitted = batchNumber < this.trees[mode].count;
-    return (
-      isCommitted && !(await this.store.has(keys.batchKey("missing", mode, batchNumber), keys.TEXT))
-    );
-  }
-
-  /** The making of a number; null while none is final. */
-  async making(making: number): Promise<CountedMaking | null> {
-    const { chainId } = this.settlement;
-    const stored = keys.fromText<Pick<CountedMaking, "sequence" | "vaults">>(
-      await this.text(keys.makingKey(making)),
-    );
-    return stored && { ...stored, chainId, making };
-  }
-
-  /** Units of a vault that L1 has paid. */
-  async paid(vaultId: VaultId): Promise<bigint> {
-    return BigInt((await this.text(keys.vaultKey("withdrawn", vaultId))) ?? "0");
-  }
-
-  /** Number of vaults that L1 has paid from, and of mints that it has voided. */
-  async withdrawnVaults(): Promise<number> {
-    let count = 0;
-    for (const kind of ["withdrawn/", "voided/"])
-      for await (const _ of this.store.keys<string>(keys.within(kind))) count++;
-    return count;
-  }
-
-  /** The committed vaults of an owner, ordered by id, without those that it has transferred. */
-  async *vaultsOf(owner: Address): AsyncGenerator<VaultId> {
-    const prefix = keys.ownerKey(owner.toLowerCase() as Address, 0n).slice(0, -16);
-    for await (const key of this.store.keys<string>(keys.within(prefix))) {
-      const vaultId = keys.vaultIdOf(key);
-      const { mode, batchNumber } = unpackVaultId(vaultId);
-      if (mode === "made" || batchNumber < this.trees[mode].count) yield vaultId;
-    }
-  }
-
-  /**
-   * Pairs of vaults of one ERC-721 token of a chain, by one way of reading blobs. L1's sequence
-   * orders the two.
-   */
-  async *duplicates(chainId: bigint) {
-    for await (const [key, holder] of this.store.iterator<string, string>(
-      keys.within(`duplicate/${chainId}/`),
-    )) {
-      const [, , assetType, scheme] = key.split("/");
-      const reading = { assetType: assetType as Hash, scheme: scheme as BlobScheme };
-      yield { ...reading, holder: BigInt(holder), vaultId: keys.vaultIdOf(key) };
-    }
-  }
-
-  /**
-   * Single vaults of a committed batch that the archive {@link holds}, without those that do not
-   * exist.
-   */
-  async vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]> {
-    const data = await this.storedData(commit.dataHash);
-    const unpayable = ids.map((id) => keys.vaultKey("unpayable", id));
-    const faults = await this.store.getMany<string, string>(unpayable, keys.TEXT);
-    return vaultsAt(
-      commit,
-      data,
-      ids.filter((_, i) => faults[i] === undefined),
-    );
-  }
-
-  /** A committed batch from its data. Throws `proof_not_ready` when the data is missing. */
-  async derived(commit: Commit): Promise<DerivedBatch> {
-    const { mode, batchNumber } = commit;
-    const key = `${mode}/${batchNumber}`;
-    if (this.derivedLast?.key === key) return this.derivedLast.batch;
-    const data = await this.dataOf(commit.dataHash);
-    const batch = data === null ? null : deriveCommitted(commit, data);
-    // Another batch can have the same data while this batch's root does not match it.
-    if (batch === null || !isBatch(batch, commit)) {
-      const name = `${mode}-${batchNumber}`;
-      throw new MintmarkError(
-        "proof_not_ready",
-        `The data of ${name} is missing; rebuild with a member that has it.`,
+    async commit(mode: Mode, batchNumber: number): Promise<Commit | null> {
+      return keys.commitFromText(
+        mode,
+        batchNumber,
+        await reads.text(keys.batchKey("commit", mode, batchNumber)),
       );
-    }
-    this.derivedLast = { key, batch };
-    return batch;
-  }
+    },
+
+    /** The data of a committed batch; null while no source has given it. */
+    async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
+      const commit = await reads.commit(mode, batchNumber);
+      return commit === null ? null : reads.dataOf(commit.dataHash);
+    },
+
+    async dataOf(dataHash: Hash): Promise<Uint8Array | null> {
+      return (await store.get<string, Uint8Array>(keys.dataKey(dataHash), keys.BYTES)) ?? null;
+    },
+
+    /** The data that another record names. Throws `store_corrupt` without it. */
+    async storedData(dataHash: Hash): Promise<Uint8Array> {
+      const data = await reads.dataOf(dataHash);
+      if (data !== null) return data;
+      throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
+    },
+
+    /** Committed batches without data, in order. */
+    async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
+      const found = await Array.fromAsync(store.keys<string>(keys.within("missing/")));
+      return found.map((key) => ({
+        mode: key.split("/")[1] as Mode,
+        batchNumber: keys.batchNumberOf(key),
+      }));
+    },
+
+    /**
+     * Batches of transfers with a record that waits for the data of the vault that it spends, in
+     * order.
+     */
+    async unjudged(): Promise<number[]> {
+      const found = await Array.fromAsync(store.keys<string>(keys.within("unjudged/zk-rollup/")));
+      return found.map(keys.batchNumberOf);
+    },
+
+    /** Whether L1 has committed the batch and the archive has its data. */
+    async holds(mode: Mode, batchNumber: number): Promise<boolean> {
+      const isCommitted = batchNumber < reads.count(mode);
+      return (
+        isCommitted && !(await store.has(keys.batchKey("missing", mode, batchNumber), keys.TEXT))
+      );
+    },
+
+    /** The making of a number; null while none is final. */
+    async making(making: number): Promise<CountedMaking | null> {
+      const { chainId } = settlement;
+      const stored = keys.fromText<Pick<CountedMaking, "sequence" | "vaults">>(
+        await reads.text(keys.makingKey(making)),
+      );
+      return stored && { ...stored, chainId, making };
+    },
+
+    /** Units of a vault that L1 has paid. */
+    async paid(vaultId: VaultId): Promise<bigint> {
+      return BigInt((await reads.text(keys.vaultKey("withdrawn", vaultId))) ?? "0");
+    },
+
+    /** Number of vaults that L1 has paid from, and of mints that it has voided. */
+    async withdrawnVaults(): Promise<number> {
+      let count = 0;
+      for (const kind of ["withdrawn/", "voided/"])
+        for await (const _ of store.keys<string>(keys.within(kind))) count++;
+      return count;
+    },
+
+    /** The committed vaults of an owner, ordered by id, without those that it has transferred. */
+    async *vaultsOf(owner: Address): AsyncGenerator<VaultId> {
+      const prefix = keys.ownerKey(owner.toLowerCase() as Address, 0n).slice(0, -16);
+      for await (const key of store.keys<string>(keys.within(prefix))) {
+        const vaultId = keys.vaultIdOf(key);
+        const { mode, batchNumber } = unpackVaultId(vaultId);
+        if (mode === "made" || batchNumber < reads.count(mode)) yield vaultId;
+      }
+    },
+
+    /**
+     * Pairs of vaults of one ERC-721 token of a chain, by one way of reading blobs. L1's sequence
+     * orders the two.
+     */
+    async *duplicates(chainId: bigint) {
+      for await (const [key, holder] of store.iterator<string, string>(
+        keys.within(`duplicate/${chainId}/`),
+      )) {
+        const [, , assetType, scheme] = key.split("/");
+        const reading = { assetType: assetType as Hash, scheme: scheme as BlobScheme };
+        yield { ...reading, holder: BigInt(holder), vaultId: keys.vaultIdOf(key) };
+      }
+    },
+
+    /**
+     * Single vaults of a committed batch that the archive {@link holds}, without those that do not
+     * exist.
+     */
+    async vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]> {
+      const data = await reads.storedData(commit.dataHash);
+      const unpayable = ids.map((id) => keys.vaultKey("unpayable", id));
+      const faults = await store.getMany<string, string>(unpayable, keys.TEXT);
+      return vaultsAt(
+        commit,
+        data,
+        ids.filter((_, i) => faults[i] === undefined),
+      );
+    },
+
+    /** A committed batch from its data. Throws `proof_not_ready` when the data is missing. */
+    async derived(commit: Commit): Promise<DerivedBatch> {
+      const { mode, batchNumber } = commit;
+      const key = `${mode}/${batchNumber}`;
+      if (derivedLast?.key === key) return derivedLast.batch;
+      const data = await reads.dataOf(commit.dataHash);
+      const batch = data === null ? null : deriveCommitted(commit, data);
+      // Another batch can have the same data while this batch's root does not match it.
+      if (batch === null || !isBatch(batch, commit)) {
+        const name = `${mode}-${batchNumber}`;
+        throw new MintmarkError(
+          "proof_not_ready",
+          `The data of ${name} is missing; rebuild with a member that has it.`,
+        );
+      }
+      derivedLast = { key, batch };
+      return batch;
+    },
+
+    /** The record under a key, in its own shape; null without one. */
+    async record<T>(key: string): Promise<T | null> {
+      return keys.fromText(await reads.text(key));
+    },
+
+    has: (key: string): Promise<boolean> => store.has(key, keys.TEXT),
+
+    append(commit: Commit): void {
+      trees[commit.mode].append(hexToBytes(stateLeaf(commit)));
+      vaultCounts[commit.mode] += commit.vaultCount;
+    },
+
+    forget(): void {
+      derivedLast = null;
+      for (const mode of MODES) {
+        trees[mode] = new StateTree();
+        vaultCounts[mode] = 0;
+      }
+    },
+  };
+  return reads;
 }

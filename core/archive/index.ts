@@ -1,7 +1,7 @@
 /** The public state of a settlement contract, from L1 and from sources of validium data. */
-export { Archive } from "./archive.ts";
-export type { ArchiveOptions } from "./archive-reads.ts";
-export type { InvalidTransfer, OutputVault, RecordFault, Spending } from "./archive-transfers.ts";
+export { Archive, type ArchiveOptions } from "./archive.ts";
+export type { InvalidTransfer } from "./archive-transfers.ts";
+export type { OutputVault, RecordFault, Spending } from "./archive-vaults.ts";
 export type { DataSources } from "./committed-data.ts";
 export { type DerivedBatch, deriveBatch } from "./derive.ts";
 export {

@@ -1,9 +1,21 @@
 import { settledBlock } from "../blocks.ts";
-import { BLOB_SCHEMES, type BlobScheme, type Hash } from "../model.ts";
-import type { AssetId, BatchHeader, L1Reader, L1Registration, VaultContent } from "../ports.ts";
+import { BLOB_SCHEMES, type BlobScheme, type Hash, type Mode } from "../model.ts";
+import type {
+  AssetId,
+  BatchHeader,
+  L1Reader,
+  L1Registration,
+  ProposedBatch,
+  Settlement,
+  VaultContent,
+} from "../ports.ts";
 import { tokenIdOf, unpayable } from "../protocol/blob.ts";
+import { invariant } from "../protocol/bounds.ts";
+import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { unpackBatchVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
+import type { ArchiveReads } from "./archive-reads.ts";
+import { type DerivedBatch, deriveCommitted, vaultsOf } from "./derive.ts";
 import * as keys from "./keys.ts";
 
 /**
@@ -106,13 +118,84 @@ export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bi
 
 const CHUNK = 4_096; // Vaults read from the index at once
 
-/**
- * The index of an archive's vaults reads tokens, owners and minted amounts from these. It writes
- * nothing.
- */
-interface Indexed {
+/** The ground that the parts of an archive share. */
+export interface ArchiveGround {
+  /** A store of its own, not shared. */
   readonly store: Database;
+  readonly settlement: Settlement;
+  /** Checks and opens blobs. */
+  readonly kzg: Kzg;
   readonly assets: KnownAssets;
+}
+
+export type BatchData = Pick<ProposedBatch, "dataHash" | "data">;
+
+export type ArchiveIndex = ReturnType<typeof archiveIndex>;
+
+/** Writes of an archive, with the index of its vaults. */
+export function archiveIndex(ground: ArchiveGround, reads: ArchiveReads) {
+  const index = {
+    /**
+     * The writes that add a batch's vaults to the index, none if they are there; and the tokens
+     * already taken.
+     *
+     * @param taken - when L1 took the batch; null before
+     */
+    async indexing(
+      mode: Mode,
+      batchNumber: number,
+      batch: DerivedBatch,
+      taken: TakenAt | null,
+    ): Promise<IndexEntries> {
+      const key = keys.batchKey("indexed", mode, batchNumber);
+      const indexed = await reads.text(key);
+      const name = [batch.dataHash, batch.leftOut, batch.unnamed].join(" ");
+      if (indexed === name) return { puts: new Map(), repeats: [] };
+      // The member signed a batch that L1 did not take, or took without some assets: those vaults
+      // do not exist.
+      if (indexed !== undefined) {
+        invariant(mode === "validium", "a rollup batch has other data than before");
+        await index.unindex(batchNumber);
+      }
+      const { puts, repeats } = await indexEntries(ground, vaultsOf(batch), taken);
+      return { puts: puts.set(key, name), repeats };
+    },
+
+    /**
+     * Removes a validium batch that L1 did not take from the index, with the member's record, in
+     * one write.
+     */
+    async unindex(batchNumber: number, record?: string): Promise<void> {
+      const key = keys.batchKey("indexed", "validium", batchNumber);
+      const [dataHash, ...places] = (await reads.text(key))?.split(" ") ?? [];
+      const [leftOut = [], unnamed = []] = places.map((list) =>
+        list.split(",").filter(Boolean).map(Number),
+      );
+      const place = { mode: "validium", batchNumber, leftOut, unnamed } as const;
+      const vaults =
+        dataHash === undefined
+          ? []
+          : vaultsOf(deriveCommitted(place, await reads.storedData(dataHash as Hash)));
+      const changes = (await indexRemovals(ground, vaults)).set(key, null);
+      await index.write(record === undefined ? changes : changes.set(record, null));
+    },
+
+    /** Writes changes at once, with a batch's data. */
+    async write(
+      changes: ReadonlyMap<string, string | null>,
+      batch?: BatchData,
+      options: object = {},
+    ): Promise<void> {
+      const write = ground.store.batch();
+      for (const [key, value] of changes) {
+        if (value === null) write.del(key, keys.TEXT);
+        else write.put(key, value, keys.TEXT);
+      }
+      if (batch !== undefined) write.put(keys.dataKey(batch.dataHash), batch.data, keys.BYTES);
+      await write.write(options);
+    },
+  };
+  return index;
 }
 
 /**
@@ -123,7 +206,7 @@ interface Indexed {
  *   registered
  */
 export async function indexEntries(
-  { store, assets }: Indexed,
+  { store, assets }: ArchiveGround,
   vaults: readonly VaultContent[],
   taken: TakenAt | null,
 ): Promise<IndexEntries> {
@@ -173,7 +256,10 @@ export async function indexEntries(
  * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's blob, if
  * there is one. null deletes a key.
  */
-export async function indexRemovals({ store, assets }: Indexed, vaults: readonly VaultContent[]) {
+export async function indexRemovals(
+  { store, assets }: ArchiveGround,
+  vaults: readonly VaultContent[],
+) {
   await assets.learn(vaults);
   const changes = new Map<string, string | null>();
   /** Tokens by reading, with the vault that held them. */

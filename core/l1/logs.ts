@@ -229,7 +229,7 @@ export function madeIn(contract: Address, receipt: TransactionReceipt): MadeEven
   throw new MintmarkError("l1_failed", `transaction ${receipt.transactionHash} made no vault`);
 }
 
-/** A transaction's logs of a contract. Any other, as a token, can emit events that look like its. */
+/** A contract's logs in a transaction. A token can emit events that look like those of L1. */
 export function logsOf(contract: Address, { logs }: TransactionReceipt): Log[] {
   return logs.filter(({ address }) => address.toLowerCase() === contract);
 }
