@@ -374,7 +374,7 @@ describe("what a request costs", () => {
 
   it("answers /openapi.json with an ETag, and 304 for a current one", async () => {
     await using world = await createWorld({
-      rateLimits: { publicReads: { units: 20, windowSeconds: 60 } },
+      rateLimits: { publicReads: { units: 100, windowSeconds: 60 } },
       now: () => 0,
     });
     const first = await world.send("GET", "/openapi.json", { key: null });

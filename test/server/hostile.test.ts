@@ -418,10 +418,11 @@ test("whatever is sent is answered as documented, never with our fault, and tell
   const succeeded = [...asked].filter(([, seen]) =>
     [...seen.keys()].some((status) => status < 300),
   );
-  // All but what needs the signature of an owner, a link or a person of the console, or what a
-  // frozen collection refuses for ever: the deterministic tests show those.
+  // All but what needs the signature of an owner, a link or a person of the console, terms of trade
+  // that fit the assets, or what a frozen collection refuses for ever: the deterministic tests show
+  // those.
   const signed =
-    /withdrawals|transfers|session-keys|owner|console|webhooks\/|readyz|POST \/public\/v1\/claims|P(?:OS|U)T .*\/metadata/;
+    /withdrawals|transfers|session-keys|order|settlements|owner|console|webhooks\/|readyz|POST \/public\/v1\/claims|P(?:OS|U)T .*\/metadata/;
   const unsigned = operationsOf((await world.send("GET", "/openapi.json", { key: null })).body)
     .map(({ method, path }) => `${method} ${path}`)
     .filter((name) => !signed.test(name));
