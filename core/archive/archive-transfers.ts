@@ -99,9 +99,12 @@ export function archiveTransfers(
       groups: readonly TransferGroup[],
       commit: TransferCommit,
     ): Promise<TransferChanges> {
-      const { judged, isWhole } = await transfers.judge(groups, commit);
+      const { judged, waiting } = await transfers.judge(groups, commit);
       const changes: Changes = new Map();
-      changes.set(keys.batchKey("unjudged", "zk-rollup", commit.batchNumber), isWhole ? null : "");
+      changes.set(
+        keys.batchKey("unjudged", "zk-rollup", commit.batchNumber),
+        waiting.size === 0 ? null : "",
+      );
       const invalid: InvalidTransfer[] = [];
       for (const { transfer, outputs, vault, fault } of judged) {
         const { vaultId } = transfer;
@@ -163,7 +166,7 @@ export function archiveTransfers(
           });
         }
       }
-      return { judged, isWhole: waiting.size === 0 };
+      return { judged, waiting };
     },
 
     /** The committed records that move nothing, by their first output. */

@@ -11,6 +11,7 @@ import { nextBlock } from "../archive/keys.ts";
 import type { KnownAssets } from "../archive/vault-index.ts";
 import { blockRanges, requireBlock } from "../blocks.ts";
 import { type ErrorCode, MintmarkError } from "../errors.ts";
+import { batchIdOf } from "../model.ts";
 import type { AssetId, L1Event, L1Reader, ProposedBatch } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
@@ -19,6 +20,7 @@ import { bytesToHex, keccak256 } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { TransferDataError, type TransferGroup } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS } from "../protocol/transfer-rules.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
 
 /** The reasons of a committee member or an issuer for refusing a signature. They are stable. */
 export const REFUSAL_REASONS = [
@@ -158,9 +160,14 @@ export async function requireValid(
   l1: Pick<L1Reader, "block" | "blockNumber" | "events">,
 ): Promise<void> {
   const committedAt = (await requireBlock(l1, "latest")).timestamp + COMMIT_SLACK;
-  const { judged, isWhole } = await archive.judge(groups, { batchNumber, sequence, committedAt });
-  if (!isWhole)
-    throw new Refusal("behind", "this member lacks the data of a vault in the batch: ask again");
+  const { judged, waiting } = await archive.judge(groups, { batchNumber, sequence, committedAt });
+  for (const vaultId of waiting) {
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const lacking = batchIdOf(mode, batchNumber);
+    const remedy =
+      "ask again, or give it a source that has them: a peer, or a beacon node for blobs";
+    throw new Refusal("behind", `this member lacks the data of batch ${lacking}: ${remedy}`);
+  }
   for (const { transfer, fault, sessionUntil, deadline } of judged) {
     const { vaultId } = transfer;
     if (fault === "no_vault")
