@@ -50,7 +50,7 @@ export function expectPrinted(output: string, { printed }: Step): void {
 /** The programs of the guides' command lines, of this repository. */
 export function programs(folder: string): string {
   const bin = mkdtempSync(join(folder, "bin-"));
-  const program = `#!/bin/sh\nshift\nexec ${process.execPath} ${ROOT}scripts/mintmark.ts "$@"\n`;
+  const program = `#!/bin/sh\nshift\nexec ${process.execPath} ${ROOT}scripts/mintmark.js "$@"\n`;
   writeFileSync(join(bin, "npx"), program, { mode: 0o755 });
   return `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
 }

@@ -5,9 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 /** The command line of this package: its source, or compiled. */
-export const MAIN = fileURLToPath(
-  new URL(`../mintmark.${import.meta.url.slice(-2)}`, import.meta.url),
-);
+export const MAIN = fileURLToPath(new URL("../mintmark.js", import.meta.url));
 
 /**
  * Starts a command as a process of its own, with these settings alone.

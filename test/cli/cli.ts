@@ -65,7 +65,7 @@ export async function mintmarkProcess(
   settings: Settings = {},
   input = "",
 ): Promise<Ended> {
-  const child = spawn(process.execPath, ["scripts/mintmark.ts", ...args], {
+  const child = spawn(process.execPath, ["scripts/mintmark.js", ...args], {
     cwd: ROOT,
     env: cleanEnvironment(settings),
   });

@@ -44,7 +44,7 @@ async function held(): Promise<Map<string, bigint>> {
 
 test("a drop that is killed twice and run again mints each row once, and a repeat mints nothing", async () => {
   for (const windows of [3, 11]) {
-    const child = spawn(process.execPath, ["scripts/mintmark.ts", "drop", ...points()], {
+    const child = spawn(process.execPath, ["scripts/mintmark.js", "drop", ...points()], {
       cwd: ROOT,
       env: cleanEnvironment(settings),
       stdio: "ignore",

@@ -40,7 +40,7 @@ const loadedByCalls = (calls: string) =>
 test.each(["--version", "--help"])(
   "`mintmark %s` loads commander and the list of commands",
   (option) => {
-    const files = loadedBy("scripts/mintmark.ts", option);
+    const files = loadedBy("scripts/mintmark.js", option);
     expect(librariesOf(files)).toEqual(new Set(["commander"]));
     const own = files.filter((file) => !file.startsWith("node_modules/"));
     expect(own.length).toBeLessThan(10);

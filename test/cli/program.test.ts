@@ -376,7 +376,7 @@ test.each(OURS)("`npm run %s -- --help` starts nothing", async (_, command) => {
   const [program = "", ...args] = command.replace("exec ", "").split(" ");
   expect(program).toBe("node");
   // The program's own commands are all one program; `npm start` stands for how it is started.
-  const isOurs = args[0] === "scripts/mintmark.ts";
+  const isOurs = args[0] === "scripts/mintmark.js";
   const { stdout } = isOurs
     ? await mintmark([...args.slice(1), "--help"], env as Record<string, string>)
     : await promisify(execFile)(process.execPath, [...args, "--help"], { cwd: ROOT, env });

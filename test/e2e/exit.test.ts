@@ -194,7 +194,7 @@ describe("owners' exits with everything gone but the chain", () => {
     } as const;
     await world.l1.commit(batch, (await world.l1.state()).history, "0x");
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
-    const child = spawn(process.execPath, ["scripts/mintmark.ts", "watch"], {
+    const child = spawn(process.execPath, ["scripts/mintmark.js", "watch"], {
       cwd: ROOT,
       env: {
         PATH: process.env.PATH,

@@ -53,7 +53,7 @@ export class MemberProcess {
       port,
       peers,
     } = options;
-    const child = spawn(process.execPath, ["scripts/mintmark.ts", command], {
+    const child = spawn(process.execPath, ["scripts/mintmark.js", command], {
       cwd: ROOT,
       env: {
         PATH: process.env.PATH,

@@ -226,7 +226,7 @@ test.each(["member", "watch"])(
   async (command) => {
     const node = await interrupting(() => child.kill("SIGTERM"));
     const store = join(folder, command);
-    const child = spawn(process.execPath, ["scripts/mintmark.ts", command], {
+    const child = spawn(process.execPath, ["scripts/mintmark.js", command], {
       cwd: ROOT,
       stdio: ["ignore", "pipe", "inherit"],
       env: cleanEnvironment({

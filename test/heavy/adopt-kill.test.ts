@@ -13,7 +13,7 @@ import { settingsOf } from "../cli/cli.ts";
 import { type MembersWorld, startMembersWorld } from "../e2e/member-world.ts";
 import { at } from "../settlement/fixture.ts";
 
-const MINTMARK = fileURLToPath(new URL("../../scripts/mintmark.ts", import.meta.url));
+const MINTMARK = fileURLToPath(new URL("../../scripts/mintmark.js", import.meta.url));
 const BYTES = { keyEncoding: "view", valueEncoding: "view" } as const;
 const RUNS = Number(process.env.RUNS ?? 30);
 

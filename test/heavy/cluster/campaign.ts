@@ -12,7 +12,7 @@ import {
   vaultsOf,
 } from "../../../scripts/cluster/world.ts";
 
-const MAIN = fileURLToPath(new URL("../../../scripts/mintmark.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../../scripts/mintmark.js", import.meta.url));
 /** Longest time after a fault until a mint is acknowledged again. */
 const PATIENCE_MS = 180_000;
 

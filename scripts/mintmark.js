@@ -1,10 +1,14 @@
 #!/usr/bin/env node
-/** The command line: `npx mintmark --help`. */
+/**
+ * The command line: `npx mintmark --help`. It is JavaScript, because Node would load its compiler
+ * for a first file in TypeScript; those below come from the cache.
+ */
+import { existsSync } from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 
 // The sources need a newer one than the compiled package.
-const NODE = import.meta.url.endsWith(".ts") ? 24 : 22;
+const NODE = existsSync(new URL("commands/program.ts", import.meta.url)) ? 24 : 22;
 if (Number.parseInt(process.versions.node, 10) < NODE) {
   process.stderr.write(
     `error: Mintmark needs Node ${NODE}; this is Node ${process.versions.node}\n`,
@@ -21,8 +25,8 @@ const [{ runCli }, { EXIT }] = await Promise.all([
 
 // A reader such as `head` may stop reading. The work goes on, and its own result is the exit code: a
 // server serves without a log, and `verify | head` still says whether it found something.
-process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
-  if (code !== "EPIPE") process.exitCode = 1;
+process.stdout.on("error", (error) => {
+  if (!("code" in error) || error.code !== "EPIPE") process.exitCode = 1;
 });
 process.stderr.on("error", () => {});
 await runCli(process.argv.slice(2));
