@@ -11,7 +11,7 @@ import {
   manifestHash,
 } from "../core/protocol/blob-batch.ts";
 import { KzgThread } from "../core/protocol/kzg/kzg-thread.ts";
-import { versionedHash } from "../core/protocol/kzg.ts";
+import { versionedHash } from "../core/protocol/versioned-hash.ts";
 import { costOf, medians, type Section } from "./harness.ts";
 
 /** Until KZG has its tables, and V8 its code. */

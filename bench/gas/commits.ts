@@ -25,12 +25,13 @@ import {
   elementPlaces,
   encodeBlobBatch,
 } from "../../core/protocol/blob-batch.ts";
-import { evaluationPoint, versionedHash } from "../../core/protocol/kzg.ts";
+import { evaluationPoint } from "../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { openedProof } from "../../core/protocol/opening.ts";
 import { proveVault } from "../../core/protocol/proof.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
+import { versionedHash } from "../../core/protocol/versioned-hash.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";

@@ -4,7 +4,7 @@ import { batchIdOf, type Hash } from "../model.ts";
 import type { AssetId, CommittedBlobs, L1Reader } from "../ports.ts";
 import { BLOB_BYTES, blobBatchData } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
-import { versionedHash } from "../protocol/kzg.ts";
+import { versionedHash } from "../protocol/versioned-hash.ts";
 import { type DerivedBatch, deriveCommitted, hasBlobs, isBatch } from "./derive.ts";
 import type { Commit } from "./keys.ts";
 import type { BatchSource, BlobSource } from "./sources.ts";

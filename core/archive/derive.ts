@@ -15,7 +15,6 @@ import { BatchTree } from "../protocol/batch-tree.ts";
 import * as blobBatches from "../protocol/blob-batch.ts";
 import { bytesToHex, HASH_BYTES, keccak256, unpackHashes } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
-import { versionedHash } from "../protocol/kzg.ts";
 import type { MadeVaultProof } from "../protocol/making.ts";
 import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { openedProof } from "../protocol/opening.ts";
@@ -30,6 +29,7 @@ import {
 } from "../protocol/transfer-data.ts";
 import { hopOf } from "../protocol/transfer-proof.ts";
 import { isMadeVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
+import { versionedHash } from "../protocol/versioned-hash.ts";
 import { vaultLeaf } from "../protocol/words.ts";
 import type { Commit } from "./keys.ts";
 

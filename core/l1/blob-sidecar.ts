@@ -3,7 +3,7 @@ import type { Hash, Hex } from "../model.ts";
 import { BLOB_BYTES } from "../protocol/blob-batch.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import type { Kzg, ProofForm } from "../protocol/kzg/kzg-thread.ts";
-import { INFINITY, versionedHash } from "../protocol/kzg.ts";
+import { INFINITY, versionedHash } from "../protocol/versioned-hash.ts";
 
 /** EIP-7594: the version of the wrapper with cell proofs. */
 const CELLS_VERSION = "0x01";

@@ -5,7 +5,7 @@ import { MintmarkError } from "../errors.ts";
 import { CALL_GAS, CONSENT_GAS, GAS_PER_BYTE, SIGNATURE_GAS, TRANSACTION_GAS } from "../gas.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import type { IssuerReader, L1Committer, L1Reader } from "../ports.ts";
-import { INFINITY, versionedHash } from "../protocol/kzg.ts";
+import { INFINITY, versionedHash } from "../protocol/versioned-hash.ts";
 import { askL1, isBusy, isRefusal, type L1Connection, orIfSilent } from "./connection.ts";
 import { revertReason } from "./reason.ts";
 

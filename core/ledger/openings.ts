@@ -8,9 +8,9 @@ import {
   readBlobBatchData,
 } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
-import { type BlobProof, type Opening, versionedHash } from "../protocol/kzg.ts";
 import { openedProof, openedRoot } from "../protocol/opening.ts";
 import { unpackBatchVaultId } from "../protocol/vault.ts";
+import { type BlobProof, type Opening, versionedHash } from "../protocol/versioned-hash.ts";
 import { Recent } from "../recent.ts";
 import { pointsIn } from "../sealing/contents.ts";
 

@@ -42,7 +42,7 @@ export {
 export { assetsHash, consentTypedData, type IssuerConsent } from "./consent.ts";
 export * from "./consistency.ts";
 export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
-export { type BlobProof, type Opening, verifyBlob, verifyOpening, versionedHash } from "./kzg.ts";
+export { verifyBlob, verifyOpening } from "./kzg.ts";
 export { batchRoot, compareAssets, kindOf, manifestPath, manifestRoot } from "./manifest.ts";
 export { type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";
 export * from "./proof.ts";
@@ -103,4 +103,5 @@ export {
   unpackMadeVaultId,
   unpackVaultId,
 } from "./vault.ts";
+export { type BlobProof, type Opening, versionedHash } from "./versioned-hash.ts";
 export { readWords, type VaultWords, vaultLeaf, Words, type WordVault, wordsOf } from "./words.ts";

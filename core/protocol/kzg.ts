@@ -3,11 +3,7 @@ import { noble as bls12_381 } from "ox/Bls";
 import type { Hash, Hex } from "../model.ts";
 import { BLOB_BYTES, BLOB_ELEMENTS, ELEMENT_BYTES } from "./blob-batch.ts";
 import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
-
-/** Bytes of a KZG commitment or proof: a compressed point of G1. */
-export const POINT_BYTES = 48;
-/** The point at infinity: commitment and proofs of a blob of zeros. */
-export const INFINITY: Hex = `0xc0${"00".repeat(POINT_BYTES - 1)}`;
+import { type BlobProof, type Opening, POINT_BYTES, versionedHash } from "./versioned-hash.ts";
 
 const { G1, G2, fields } = bls12_381;
 /** The scalar field of BLS12-381. Each element of a blob is smaller than its modulus. */
@@ -18,8 +14,6 @@ const INDEX_BITS = 12;
  * A root of unity of order 4096: the domain on which a blob's elements are the polynomial's values.
  */
 const OMEGA = Fr.pow(7n, (FIELD_MODULUS - 1n) / BigInt(BLOB_ELEMENTS));
-/** EIP-4844: the first byte of a blob's versioned hash. */
-const KZG_VERSION = 1;
 /** A blob's challenge begins with EIP-4844's domain, then the number of elements in 16 bytes. */
 const CHALLENGE_HEAD = new TextEncoder().encode(`FSBLOBVERIFY_V1_${"\0".repeat(14)}\x10\0`);
 /** [τ]₂ of Ethereum's KZG ceremony: all that a verifier needs of the trusted setup. */
@@ -28,21 +22,6 @@ const TAU_G2 =
   "185cbfee53492714734429b7b38608e23926c911cceceac9a36851477ba4c60b087041de621000edc98edada20c1def2";
 
 type G1Point = ReturnType<typeof G1.ProjectivePoint.fromHex>;
-
-/**
- * An element of a blob with its proof: the input of the point evaluation precompile, without point
- * and hash.
- */
-export interface Opening {
-  /** Position in the blob, 0 to 4095. */
-  readonly index: number;
-  /** The element: 32 bytes. */
-  readonly element: Hex;
-  /** 48 bytes; its hash is the blob's versioned hash. */
-  readonly commitment: Hex;
-  /** 48 bytes. */
-  readonly proof: Hex;
-}
 
 /**
  * The point at which a blob's polynomial has the value of element `index`: ω^bitreverse12(index).
@@ -55,18 +34,6 @@ export function evaluationPoint(index: number): bigint {
   for (let bit = 0; bit < INDEX_BITS; bit++)
     reversed |= ((index >> bit) & 1) << (INDEX_BITS - 1 - bit);
   return Fr.pow(OMEGA, BigInt(reversed));
-}
-
-/**
- * EIP-4844's hash of a commitment, by which contracts and blocks name a blob.
- *
- * @example
- * const isOnL1 = versionedHashes.includes(versionedHash(commitment));
- */
-export function versionedHash(commitment: Hex): Hash {
-  const hash = sha256(hexToBytes(commitment, POINT_BYTES));
-  hash[0] = KZG_VERSION;
-  return bytesToHex(hash);
 }
 
 /**
@@ -85,14 +52,6 @@ export function verifyOpening(hash: Hash, { index, element, commitment, proof }:
   } catch {
     return false;
   }
-}
-
-/** A blob's commitment with the proof of all of it, as EIP-4844 has them. */
-export interface BlobProof {
-  /** 48 bytes; its hash is the blob's versioned hash. */
-  readonly commitment: Hex;
-  /** 48 bytes. */
-  readonly proof: Hex;
 }
 
 /**

@@ -11,9 +11,10 @@ import {
 } from "./blob-batch.ts";
 import { requireInteger } from "./bounds.ts";
 import { bytesToHex, hexToBytes, packed, packHashes, unpackHashes, wordOf } from "./hex.ts";
-import { type Opening, POINT_BYTES, verifyOpening } from "./kzg.ts";
+import { verifyOpening } from "./kzg.ts";
 import { batchRoot, manifestPath, manifestRootOf } from "./manifest.ts";
 import { unpackBatchVaultId } from "./vault.ts";
+import { type Opening, POINT_BYTES } from "./versioned-hash.ts";
 import { CONTINUATION_BYTES, wordsOf, writePlace } from "./words.ts";
 
 /** Words of one opening: commitment 48, proof 48. */

@@ -19,7 +19,7 @@ export {
 } from "./blob-batch.ts";
 export { batchHeaderHash, stateCommitment } from "./commitment.ts";
 export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
-export { type BlobProof, verifyBlob, versionedHash } from "./kzg.ts";
+export { verifyBlob } from "./kzg.ts";
 export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
 export { requireOwnCode } from "./own-code.ts";
 export { verifyTreeProof, verifyVaultProof } from "./proof.ts";
@@ -28,4 +28,5 @@ export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from
 export { decodeTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";
 export { tipIdOf, tipOwnerOf, verifyHop } from "./transfer-proof.ts";
 export { packVaultId, unpackVaultId, type VaultPlace } from "./vault.ts";
+export { type BlobProof, versionedHash } from "./versioned-hash.ts";
 export { vaultLeaf } from "./words.ts";

@@ -4,8 +4,8 @@ import type { VaultContent } from "../ports.ts";
 import { blobContent, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
-import { POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { POINT_BYTES, versionedHash } from "../protocol/versioned-hash.ts";
 import type { AssetRecord, BatchRecord } from "../store/records.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 

@@ -11,13 +11,13 @@ import { BatchTree } from "../protocol/batch-tree.ts";
 import * as blobs from "../protocol/blob-batch.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, keccak256 } from "../protocol/hex.ts";
-import { versionedHash } from "../protocol/kzg.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import {
   encodeTransferData,
   type TransferGroup,
   transferLeaves,
 } from "../protocol/transfer-data.ts";
+import { versionedHash } from "../protocol/versioned-hash.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { BatchRecord } from "../store/records.ts";
 import type { StoredVault } from "../store/vault-columns.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Keystore } from "ox";
+import * as Keystore from "ox/Keystore";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { Address } from "../../core/index.ts";
 import { accountOf, scryptKey } from "../../server/process/account.ts";

@@ -2,7 +2,7 @@ import { pbkdf2, type ScryptOptions, scrypt } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { scryptAsync } from "@noble/hashes/scrypt";
-import { Keystore } from "ox";
+import * as Keystore from "ox/Keystore";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";

@@ -5,13 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hex } from "../../core/model.ts";
 import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
-import type { BlobProof, Opening } from "../../core/protocol/kzg.ts";
-import {
-  FIELD_MODULUS,
-  verifyBlob,
-  verifyOpening,
-  versionedHash,
-} from "../../core/protocol/kzg.ts";
+import { FIELD_MODULUS, verifyBlob, verifyOpening } from "../../core/protocol/kzg.ts";
+import type { BlobProof, Opening } from "../../core/protocol/versioned-hash.ts";
+import { versionedHash } from "../../core/protocol/versioned-hash.ts";
 
 let kzg: KzgThread;
 beforeAll(() => {

@@ -9,7 +9,7 @@ import { BLOB_BYTES, manifestHash } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { bytesToHex, keccak256 } from "../../core/protocol/hex.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
-import { versionedHash } from "../../core/protocol/kzg.ts";
+import { versionedHash } from "../../core/protocol/versioned-hash.ts";
 import type { Database } from "../../core/store/ports.ts";
 import { ADMIN, GUARDIAN } from "../../scripts/sandbox/accounts.ts";
 import {

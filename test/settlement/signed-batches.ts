@@ -18,8 +18,8 @@ import {
   manifestHash,
 } from "../../core/protocol/blob-batch.ts";
 import { bytesToHex, keccak256, packed } from "../../core/protocol/hex.ts";
-import { versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../core/protocol/manifest.ts";
+import { versionedHash } from "../../core/protocol/versioned-hash.ts";
 import { Words } from "../../core/protocol/words.ts";
 
 export const TOKENS: Readonly<Record<Standard, Hex>> = {

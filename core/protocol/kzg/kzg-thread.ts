@@ -3,7 +3,7 @@ import type { Hex } from "../../model.ts";
 import { AnsweringThread, type PendingQuestion } from "../../thread.ts";
 import { BLOB_BYTES, ELEMENT_BYTES } from "../blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../hex.ts";
-import { type Opening, POINT_BYTES } from "../kzg.ts";
+import { type Opening, POINT_BYTES } from "../versioned-hash.ts";
 
 /**
  * Proofs of a blob for a transaction: 128 cell proofs (EIP-7594), which networks want since Fusaka,

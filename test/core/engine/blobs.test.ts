@@ -9,9 +9,10 @@ import {
 import { slotsOf } from "../../../core/protocol/batch-data.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { type Kzg, KzgThread } from "../../../core/protocol/kzg/kzg-thread.ts";
-import { verifyBlob, versionedHash } from "../../../core/protocol/kzg.ts";
+import { verifyBlob } from "../../../core/protocol/kzg.ts";
 import { verifyVaultInState, verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { packVaultId, unpackVaultId } from "../../../core/protocol/vault.ts";
+import { versionedHash } from "../../../core/protocol/versioned-hash.ts";
 import {
   fixture,
   knownAsset,

@@ -5,10 +5,11 @@ import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
 import { placeVaults } from "../../../core/protocol/batch-data.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
-import { evaluationPoint, versionedHash } from "../../../core/protocol/kzg.ts";
+import { evaluationPoint } from "../../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../../core/protocol/manifest.ts";
 import { type OpenedVault, openedProof } from "../../../core/protocol/opening.ts";
 import { verifyVaultProof } from "../../../core/protocol/proof.ts";
+import { versionedHash } from "../../../core/protocol/versioned-hash.ts";
 import { decimalBlob } from "../naive/naive-vault.ts";
 import { textBlob } from "./arbitrary.ts";
 
