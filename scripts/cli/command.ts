@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { safeParse, type z } from "zod";
+import { safeParse, ZodOptional, type z } from "zod";
 import { orAborted } from "../../core/abort.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { readSettings } from "../../server/process/settings/config.ts";
@@ -78,11 +78,11 @@ export function subcommand<S extends z.ZodObject>({
 function addSettings(command: Command, { shape }: z.ZodObject): void {
   const secrets: string[] = [];
   for (const [name, setting] of Object.entries<z.ZodType>(shape)) {
-    if (isSecret(name)) secrets.push(`\n  ${name}  ${meaningOf(setting.description)}`);
+    if (isSecret(name)) secrets.push(`\n  ${name}  ${aboutOf(setting)}`);
     else
       command.option(
         `${flagOf(name)} <value>`,
-        `${meaningOf(setting.description)} (${name}${defaultOf(setting)})`,
+        `${aboutOf(setting)} (${name}${defaultOf(setting)})`,
       );
   }
   command.option("--config <file>", "JSON file of further settings (MINTMARK_CONFIG)");
@@ -106,6 +106,12 @@ function settingsOf<S extends z.ZodObject>(
 /** `MINTMARK_FROM_BLOCK` is `--from-block`, `MINTMARK_RPC_URL` is `--rpc`. */
 function flagOf(name: string): string {
   return `--${name.replace("MINTMARK_", "").replace(/_URL$/, "").toLowerCase().replaceAll("_", "-")}`;
+}
+
+/** A setting that a command makes optional keeps its meaning inside. */
+function aboutOf(setting: z.ZodType): string {
+  const inner = setting instanceof ZodOptional ? (setting.unwrap() as z.ZodType) : setting;
+  return meaningOf(setting.description ?? inner.description);
 }
 
 export function meaningOf(description = ""): string {
