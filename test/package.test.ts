@@ -8,6 +8,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
 import type { DemoResult } from "../scripts/demo/run.ts";
+import { TRACE } from "./cli/cli.ts";
 import { Npm } from "./npm.ts";
 import { installNode, installPackage, QUIETLY } from "./package-life.ts";
 
@@ -166,6 +167,22 @@ describe("the package, installed in a foreign project", () => {
       encoding: "utf8",
     });
     expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
+  });
+
+  test("the help of each of its commands loads commander alone", () => {
+    const bin = join(project, "node_modules/mintmark/scripts/mintmark.js");
+    for (const words of [["server"], ["assets", "add"], ["exit"]]) {
+      const shown = spawnSync(process.execPath, ["--import", TRACE, bin, ...words, "--help"], {
+        encoding: "utf8",
+      });
+      expect(shown.stdout).toContain(`Usage: mintmark ${words.join(" ")} [options]`);
+      const loaded = [
+        ...shown.stderr.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/g),
+      ];
+      expect(new Set(loaded.map(([, library]) => library))).toEqual(
+        new Set(["commander", "mintmark"]),
+      );
+    }
   });
 
   test("its command line creates a store, and lists only what works there", () => {

@@ -5,9 +5,11 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
 import source from "../../package.json" with { type: "json" };
 import { chartStyle, pageScripts, SCRIPTS } from "../../server/pages/bundle.ts";
 import { answerHelp } from "../cli/exit.ts";
+import { helpOf } from "../cli/help.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DIST = `${ROOT}dist`;
@@ -27,6 +29,11 @@ const compile = [
   "--noCheck",
 ];
 execFileSync(process.execPath, compile, { stdio: ["ignore", 2, 2] });
+const { programOf } = (await import(`${DIST}/scripts/commands/program.js`)) as {
+  programOf(): Promise<Command>;
+};
+const helps = (await programOf()).commands.map((command) => [command.name(), helpOf(command)]);
+writeFileSync(`${DIST}/scripts/commands/help.json`, JSON.stringify(Object.fromEntries(helps)));
 for (const page of SCRIPTS) {
   const folder = `${DIST}/server/pages/${page}/scripts`;
   mkdirSync(folder, { recursive: true });

@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Complete } from "../cli/command.ts";
 import { EXIT, EXIT_HELP, UsageError } from "../cli/exit.ts";
+import { addHelp, type Help } from "../cli/help.ts";
 import { missingHardhat } from "../sandbox/chain.ts";
 
 // Commander wraps the lines at the terminal's width.
@@ -21,6 +22,8 @@ const missing = missingHardhat();
 const needs = missing === null ? "" : `; needs Hardhat (${missing})`;
 // Only a clone has PostgreSQL for a cluster.
 const isClone = existsSync(new URL("../../hardhat.config.ts", import.meta.url));
+/** Only the package has it, because sources change. */
+const HELP_FILE = new URL("help.json", import.meta.url);
 const operations = async () => (await import("../cli/operations.ts")).operationsOf;
 
 async function assets(): Promise<Complete> {
@@ -307,17 +310,32 @@ export async function programOf(): Promise<Command> {
   return program;
 }
 
+export type Helps = Readonly<Record<string, Help>>;
+
+function packagedHelps(): Helps {
+  return existsSync(HELP_FILE) ? (JSON.parse(readFileSync(HELP_FILE, "utf8")) as Helps) : {};
+}
+
 /**
  * Parses the arguments, loads the command that they name and runs it. Afterwards the process only
  * has to end with `process.exitCode`.
+ *
+ * @param helps - by the names of commands: their help, for which nothing else is loaded
  */
-export async function runCli(args: readonly string[]): Promise<void> {
+export async function runCli(args: readonly string[], helps?: Helps): Promise<void> {
   const asJson = args.includes("--json");
   const { program, loads } = shallow(asJson);
-  program.hook("preSubcommand", async (_, command) => (await loads.get(command)?.())?.(command));
   // Commander prints a command's help before it is loaded.
   const [first, ...words] = args;
   const isHelp = first === "help" && words.length > 0;
+  const last = isHelp ? "--help" : (args.at(-1) ?? "");
+  const known = ["--help", "-h"].includes(last) ? (helps ?? packagedHelps()) : {};
+  program.hook("preSubcommand", async (_, command) => {
+    const help = known[command.name()];
+    if (help === undefined) (await loads.get(command)?.())?.(command);
+    // An option may have taken `--help` as its value.
+    else addHelp(command, help, () => runCli(args, {}));
+  });
   try {
     await program.parseAsync(isHelp ? [...words, "--help"] : args, { from: "user" });
   } catch (error) {

@@ -7,6 +7,12 @@ import type { PortalIdentity } from "../../core/ports.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { runCli } from "../../scripts/commands/program.ts";
 
+/** Prints the URL of each module that Node loads. */
+export const TRACE = `data:text/javascript,${encodeURIComponent(
+  `import { registerHooks } from "node:module";
+  registerHooks({ load: (url, context, next) => (process.stderr.write(url + "\\n"), next(url, context)) });`,
+)}`;
+
 /**
  * `npm run server` gives these to node. Without `exec` a shell may stay between npm and the server,
  * and keep signals from it.

@@ -1,15 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { cleanEnvironment } from "./cli.ts";
+import { cleanEnvironment, TRACE } from "./cli.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Prints the URL of each module that Node loads. */
-const TRACE = `data:text/javascript,${encodeURIComponent(
-  `import { registerHooks } from "node:module";
-  registerHooks({ load: (url, context, next) => (process.stderr.write(url + "\\n"), next(url, context)) });`,
-)}`;
-
 /** The files that Node loads for these arguments, from the package's folder on. */
 function loadedBy(...args: string[]): string[] {
   const command = ["--import", TRACE, ...args];

@@ -3,9 +3,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Command } from "commander";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
+import * as help from "../../scripts/cli/help.ts";
 import { programOf } from "../../scripts/commands/program.ts";
 import { SETTLEMENT } from "../server/fixture.ts";
 import { cleanEnvironment, mintmark, mintmarkProcess, settingsOf } from "./cli.ts";
@@ -32,7 +33,24 @@ describe("the command line", () => {
       const help = helpOf(command);
       expect(help).toContain(`$ mintmark ${path.join(" ")}`);
       expect(help).toContain("--json");
+      expect(help, "a setting without its meaning").not.toMatch(/<value> +\(MINTMARK_/);
     }
+  });
+
+  test("shows the same help from the package's file, which never does a command's work", async () => {
+    const whole = await programOf();
+    const kept = JSON.parse(JSON.stringify(help.helpOf(whole))) as help.Help;
+    const copy = new Command("mintmark").helpCommand(
+      "help [command]",
+      "print the help of a command",
+    );
+    const worked = vi.fn(async () => {});
+    help.addHelp(copy, kept, worked);
+    const shown = (program: Command) =>
+      [...program.commands, ...leaves(program).map(({ command }) => command)].map(helpOf);
+    expect(shown(copy)).toEqual(shown(whole));
+    await copy.parseAsync(["orders", "--status", "--help"], { from: "user" });
+    expect(worked).toHaveBeenCalledOnce();
   });
 
   test("has the commands that the list of docs/cli.md names, and no others", async () => {
