@@ -37,7 +37,7 @@ describe("the exit of a transferred vault", () => {
 
   beforeAll(async () => {
     world = await createTransferWorld({ fees: { kzg }, attestMs: 60_000 }, async (empty) => {
-      // What was minted before goes into calldata, what is minted from now on into blobs.
+      // Mints from before go into calldata, those from now on into blobs.
       await empty.engine.operator.seal("zk-rollup");
       await empty.settler.chooseRollupData();
       shield = await empty.mint("erc721", "zk-rollup", "2");
