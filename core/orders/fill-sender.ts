@@ -154,8 +154,8 @@ export class FillSender {
     for (const [i, { maker, taker }] of group.entries()) {
       const refusal = refusals === null ? `transaction ${txHash} reverted` : refusals[i];
       if (refusal == null) {
-        // The engine hears of it in a final block; until then it is not sent again.
-        this.#hold(this.#refused, taker.orderId, RETRY);
+        // The engine hears of it soon. Only a reorganisation makes it wait again.
+        this.#hold(this.#refused, taker.orderId, RESEND);
         continue;
       }
       for (const owner of [maker.maker, taker.maker]) this.#hold(this.#quarantined, owner, RESEND);

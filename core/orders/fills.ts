@@ -19,11 +19,11 @@ export interface PendingFill {
 }
 
 /**
- * Where a fill stands by what L1 has told: `settled` for good; `over` when L1 cannot settle it any
- * more, with the reason; else `waiting`.
+ * Where a fill stands by what L1 has told: `settled` for good; `mined` while a reorganisation can
+ * still take that back; `over` when L1 cannot settle it any more, with the reason; else `waiting`.
  */
 export type FillState =
-  | { readonly state: "waiting" | "settled" }
+  | { readonly state: "waiting" | "mined" | "settled" }
   | { readonly state: "over"; readonly failure: string };
 
 /** Makes two open orders a fill. Returns the taker's. */
@@ -74,7 +74,7 @@ export async function fillState(ledger: Ledger, fill: PendingFill): Promise<Fill
       ledger.l1.portals.durable.get(ledger.services.settlement.chainId) ?? {};
     const blocks = await Promise.all(sides.map(({ vaultId }) => lastBlockOf(ledger, vaultId)));
     const isFinal = blocks.every((block) => finalized !== null && (block ?? 0n) <= finalized);
-    return { state: isFinal ? "settled" : "waiting" };
+    return { state: isFinal ? "settled" : "mined" };
   }
   const open = sides.map((order) => ({ ...order, status: "open" as const }));
   for (const { order, status, failure } of await judged(ledger, open, LATE_SECONDS))

@@ -58,10 +58,18 @@ describe("two players without gas", () => {
       orderTypedData(engine.settlement, counter.order),
     );
     await orders.fill(principal, orderId, { ...counter.order, signature: signed });
-    const sender = new FillSender({ engine, l1: world.l1 });
+    let now = 0;
+    const sender = new FillSender({ engine, l1: world.l1, clock: () => now });
     expect(await sender.send()).toBe(1);
     const sent = await orders.get(applicationId, orderId);
     expect(sent).toMatchObject({ status: "filled", l1TxHash: expect.stringMatching(/^0x/) });
+    // It is mined, and waits for the engine to hear of it, and for a final block.
+    for (const hear of [async () => {}, () => world.settler.round()]) {
+      await hear();
+      now += 60_000;
+      expect(await sender.send()).toBe(0);
+      expect(await orders.get(applicationId, orderId)).toEqual(sent);
+    }
     expect(await settled(sender)).toBe(0);
     expect(await orders.get(applicationId, orderId)).toMatchObject({
       status: "settled",

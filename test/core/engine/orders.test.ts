@@ -414,7 +414,7 @@ describe("a fill", () => {
       await engine.operator.recordEvents(HOME, taken, 950n);
       if (isSettled) {
         // A reorganisation can still take the block back.
-        expect(await stateNow()).toEqual({ state: "waiting" });
+        expect(await stateNow()).toEqual({ state: "mined" });
         await engine.operator.recordFinalized(HOME, 950n);
         expect(await stateNow()).toEqual({ state: "settled" });
         await recordFillSettled(context, filled.orderId);
