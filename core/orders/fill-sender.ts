@@ -158,7 +158,8 @@ export class FillSender {
         this.#hold(this.#refused, taker.orderId, RESEND);
         continue;
       }
-      for (const owner of [maker.maker, taker.maker]) this.#hold(this.#quarantined, owner, RESEND);
+      for (const owner of blamed([maker, taker], refusal))
+        this.#hold(this.#quarantined, owner, RESEND);
       this.#hold(this.#refused, taker.orderId, RESEND);
       const failure = `L1 took the transaction but refused this trade in it: ${refusal}`;
       const told = failure.slice(0, MOST_TEXT);
@@ -171,4 +172,12 @@ export class FillSender {
     const times = (held.get(key)?.times ?? 0) + 1;
     held.set(key, { times, notBefore: this.#clock() + backoffDelay(backoff, times) });
   }
+}
+
+/** The owners of the orders that a refusal names, so that nobody waits for another's wallet. */
+function blamed(sides: readonly OrderRecord[], refusal: string): readonly string[] {
+  const named = sides.filter(({ digest, vaultId }) =>
+    [digest, `(${vaultId},`, `(${vaultId})`].some((name) => refusal.includes(name)),
+  );
+  return (named.length === 0 ? sides : named).map(({ maker }) => maker);
 }

@@ -9,7 +9,12 @@ import {
   recordFillSettled,
   recordFillSubmitted,
 } from "../../../core/orders/fills.ts";
-import { type OrderPreparation, ordersOf } from "../../../core/orders/index.ts";
+import {
+  FillSender,
+  type L1Trader,
+  type OrderPreparation,
+  ordersOf,
+} from "../../../core/orders/index.ts";
 import { cancellationId, orderTypedData } from "../../../core/protocol/typed-data.ts";
 import { all, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { HOME, hear, made as making, ownerAddress, signedList, withdrawn } from "./l1-fixture.ts";
@@ -433,6 +438,47 @@ describe("a fill", () => {
       expect(await stateNow()).toBeNull();
       expect((await engine.operator.verify()).problems).toEqual([]);
     }
+  });
+
+  test("that one owner's wallet breaks makes nobody else wait", async () => {
+    const made = await bazaar();
+    await using engine = made.engine;
+    const { orders, tenant, assets, items, fill } = made;
+    const { principal } = tenant;
+    const { transactions } = await engine.mint(
+      principal,
+      requestOf(tenant.users[2], mintOf(assets.erc20, "", 50)),
+    );
+    await engine.operator.seal("validium");
+    await commitAll(engine, "validium", 2);
+    const broken = await fill();
+    const second = await made.listed({
+      vaultId: items,
+      want: { assetId: assets.erc20, amount: 50n },
+    });
+    const [{ vaultId } = { vaultId: 0n }] = transactions;
+    const { order } = await orders.prepareFill(principal, second.orderId, { vaultId });
+    const signature = await OWNERS[2].signTypedData(orderTypedData(engine.settlement, order));
+    const sent: VaultId[][] = [];
+    const l1: L1Trader = {
+      blockNumber: async () => 1n,
+      checkTrade: async () => null,
+      async settle(trades) {
+        sent.push(trades.map(({ taker }) => taker.order.vaultId));
+        const refusals = trades.map(({ taker }) =>
+          taker.order.vaultId === made.purse ? `SignatureInvalid(${broken.digest})` : null,
+        );
+        return { txHash: hashOf(960), blockNumber: 1n, gasUsed: 1n, refusals };
+      },
+    };
+    const sender = new FillSender({ engine, l1, clock: () => 0 });
+    await sender.send();
+    await orders.fill(principal, second.orderId, { ...order, signature });
+    await sender.send();
+    expect(sent).toEqual([[made.purse], [vaultId]]);
+    expect((await orders.get(tenant.applicationId, broken.orderId)).failure).toContain(
+      `SignatureInvalid(${broken.digest})`,
+    );
   });
 
   test("is told step by step, of both orders", async () => {
