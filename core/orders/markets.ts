@@ -41,9 +41,16 @@ export async function requireMarket(
   applicationId: Uuid,
 ): Promise<void> {
   const { applicationIndex } = ledger.tenants.application(applicationId);
-  const user = await ledger.store.get(
-    keyOf.owner(requireAddress("owner", owner), applicationIndex),
-  );
-  if (user === undefined) throw new MintmarkError("application_not_found");
+  if (!(await isUser(ledger, owner, applicationIndex)))
+    throw new MintmarkError("application_not_found");
   requireListing(await readTerms(ledger, applicationIndex), { owner });
+}
+
+export async function isUser(
+  ledger: Ledger,
+  owner: Address,
+  applicationIndex: number,
+): Promise<boolean> {
+  const key = keyOf.owner(requireAddress("owner", owner), applicationIndex);
+  return (await ledger.store.get(key)) !== undefined;
 }

@@ -21,7 +21,7 @@ import {
   orderViews,
   readOrder,
 } from "./book.ts";
-import { type Market, ownersMarkets, requireMarket } from "./markets.ts";
+import { isUser, type Market, ownersMarkets, requireMarket } from "./markets.ts";
 import { decodeOrder, putEnded } from "./order-records.ts";
 import {
   createFill,
@@ -90,13 +90,15 @@ async function takenView(ledger: Ledger, taken: Taken): Promise<Order> {
   return view as Order;
 }
 
-/** An order that a caller wants to take: of its application, or of any that lets owners trade. */
+/** An order that a caller wants to take: of its application, or of any that an owner is a user of. */
 async function readTaken(ledger: Ledger, caller: VaultCaller, orderId: Uuid): Promise<OrderRecord> {
   if (!("owner" in caller)) return readOrder(ledger, caller.applicationId, orderId);
   const id = requireUuid("orderId", orderId);
   const stored = await ledger.store.get(keyOf.order(id));
-  if (stored === undefined) throw new MintmarkError("order_not_found");
-  return decodeOrder(id, stored);
+  const order = stored === undefined ? null : decodeOrder(id, stored);
+  if (order === null || !(await isUser(ledger, caller.owner, order.applicationIndex)))
+    throw new MintmarkError("order_not_found");
+  return order;
 }
 
 /** A party may end its own order, and an application those of its users. */
@@ -237,7 +239,7 @@ export interface Orders {
   get(caller: OrderCaller, orderId: Uuid): Promise<Order>;
   /**
    * An order that the caller may want to take: an application's own, or for an owner that of any
-   * application. Rejects with `order_not_found`.
+   * application that has the owner as a user. Rejects with `order_not_found`.
    */
   find(caller: VaultCaller, orderId: Uuid): Promise<Order>;
   /**

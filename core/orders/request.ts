@@ -157,6 +157,7 @@ export async function prepareFill(
   order: OrderRecord,
   { vaultId, deadline = secondsNow(ledger) + FILL_SECONDS }: FillPreparation,
 ): Promise<PreparedOrder> {
+  requireListing(await readTerms(ledger, order.applicationIndex), caller);
   const { assetId } = ledger.tenants.assetAt(order.give.assetIndex);
   const { tokenId, amount } = order.give;
   const asked = { vaultId, amount: order.want.amount, taker: order.maker, deadline };
@@ -179,6 +180,7 @@ export async function createFill(
   const { ledger, writer } = context;
   const signed = await signedOrder(ledger, caller, request, signal);
   if (typeof signed === "string") return signed;
+  requireListing(await readTerms(ledger, order.applicationIndex), caller);
   requireFits(ledger, order, { message: signed.message, owner: signed.offered.vault.owner });
   const makers = await offeredOf(ledger, order);
   return writer.run(filling(ledger, caller, { ...signed, order, makers }), signal);

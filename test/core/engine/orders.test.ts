@@ -16,7 +16,7 @@ import {
   ordersOf,
 } from "../../../core/orders/index.ts";
 import { cancellationId, orderTypedData } from "../../../core/protocol/typed-data.ts";
-import { all, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { all, hashOf, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { HOME, hear, made as making, ownerAddress, signedList, withdrawn } from "./l1-fixture.ts";
 import { signedOrder } from "./orders-fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
@@ -396,6 +396,38 @@ describe("a fill", () => {
     expect((await refusal(own)).code).toBe("insufficient_balance");
     await orders.cancel(tenant.principal, order.orderId);
     expect(await fill(request)).toBe("order_ended");
+  });
+
+  test("is for owners whom the order's own application lets trade", async () => {
+    const made = await bazaar();
+    await using engine = made.engine;
+    const { orders, order, assets, tenant } = made;
+    const other = await newTenant(engine, [assets.erc20]);
+    await orders.setTerms(other.applicationId, { listing: "owners", fee: null, assets: [] });
+    const { transactions } = await engine.mint(
+      other.principal,
+      requestOf(other.users[1], mintOf(assets.erc20, "", 300)),
+    );
+    await engine.operator.seal("validium");
+    await commitAll(engine, "validium", 2);
+    const owner = { owner: buyer.address };
+    const vaultId = transactions[0]?.vaultId ?? 0n;
+    const prepare = () => orders.prepareFill(owner, order.orderId, { vaultId });
+    const { order: message } = await prepare();
+    const signature = await buyer.signTypedData(orderTypedData(engine.settlement, message));
+    const terms = await orders.terms(tenant.applicationId);
+    await orders.setTerms(tenant.applicationId, { ...terms, listing: "application" });
+    expect((await refusal(prepare())).code).toBe("order_not_allowed");
+    const fill = () => orders.fill(owner, order.orderId, { ...message, signature });
+    expect((await refusal(fill())).code).toBe("order_not_allowed");
+    await orders.setTerms(tenant.applicationId, terms);
+    const filled = await fill();
+    expect(filled.status).toBe("filled");
+    await orders.setTerms(tenant.applicationId, { ...terms, listing: "application" });
+    expect(await fill()).toEqual(filled);
+    const stranger = { owner: `0x${"99".repeat(20)}` } as const;
+    const foreign = orders.prepareFill(stranger, order.orderId, { vaultId });
+    expect((await refusal(foreign)).code).toBe("order_not_found");
   });
 
   test("is settled once L1 has taken both vaults for good, and lost if the maker leaves alone", async () => {
