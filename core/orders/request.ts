@@ -179,11 +179,18 @@ export async function createFill(
 ): Promise<Taken> {
   const { ledger, writer } = context;
   const signed = await signedOrder(ledger, caller, request, signal);
-  if (typeof signed === "string") return signed;
+  if (typeof signed === "string") return requireNotListed(ledger, signed);
   requireListing(await readTerms(ledger, order.applicationIndex), caller);
   requireFits(ledger, order, { message: signed.message, owner: signed.offered.vault.owner });
   const makers = await offeredOf(ledger, order);
   return writer.run(filling(ledger, caller, { ...signed, order, makers }), signal);
+}
+
+/** Throws `order_exists` when the same message is an open order, which takes nothing. */
+async function requireNotListed(ledger: Ledger, orderId: Uuid): Promise<Uuid> {
+  const { status } = decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId)));
+  if (status === "open") throw new MintmarkError("order_exists");
+  return orderId;
 }
 
 interface Signed {

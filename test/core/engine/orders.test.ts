@@ -430,6 +430,18 @@ describe("a fill", () => {
     expect((await refusal(foreign)).code).toBe("order_not_found");
   });
 
+  test("is none by an order that is listed by itself", async () => {
+    const made = await bazaar();
+    await using _ = made.engine;
+    const { orders, tenant, order, counter } = made;
+    const request = await counter();
+    const listed = await orders.create(tenant.principal, request);
+    const fill = () => orders.fill(tenant.principal, order.orderId, request);
+    expect((await refusal(fill())).code).toBe("order_exists");
+    await orders.cancel(tenant.principal, listed.orderId);
+    expect((await fill()).status).toBe("cancelled");
+  });
+
   test("is settled once L1 has taken both vaults for good, and lost if the maker leaves alone", async () => {
     for (const isSettled of [true, false]) {
       const made = await bazaar();
