@@ -5,6 +5,7 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import type { Address, Uuid } from "../model.ts";
+import { type OrderMessage, orderDigest } from "../protocol/typed-data.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type OrderRecord, orderIdRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
@@ -74,6 +75,11 @@ export function ordersOf(engine: Engine): Orders {
       const { ledger } = context;
       const order = await readTaken(ledger, caller, orderId);
       return takenView(ledger, await createFill(context, caller, order, request, wait?.signal));
+    },
+    async isKnown(message) {
+      const { store, services } = context.ledger;
+      const key = keyOf.orderDigest(orderDigest(services.settlement, message));
+      return (await store.get(key)) !== undefined;
     },
     cancel: (caller, orderId, wait) => cancel(context, caller, orderId, wait),
     sweep: (after, wait) => sweep(context, after, wait),
@@ -268,6 +274,8 @@ export interface Orders {
     request: OrderRequest,
     wait?: WaitOptions,
   ): Promise<Order>;
+  /** Whether the same message was listed or taken before, so that it changes nothing any more. */
+  isKnown(message: OrderMessage): Promise<boolean>;
   /**
    * Lists the order no longer. Whoever has its signature can still bring it to L1; its maker rules
    * that out by a cancellation on L1. Rejects with `order_not_found`, `order_ended`.

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { PortalIdentity } from "../../core/index.ts";
-import { LISTINGS, type Order, ordersOf, type PreparedOrder } from "../../core/orders/index.ts";
+import { LISTINGS, ordersOf, type PreparedOrder } from "../../core/orders/index.ts";
 import { MAX_ORDER_SHARES, orderTypedData, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
@@ -317,12 +317,13 @@ export const orderEndpoints: readonly Endpoint[] = [
     example: SIGNED,
     success: json(202, "The counter-order.", order),
     errors: [...SIGNED_ERRORS, ...FILL_ERRORS],
-    handle: ({ engine, service, principal, params: { orderId }, body }) =>
-      service.fills.count(
-        principal.applicationId,
-        () => ordersOf(engine).fill(principal, orderId, body),
-        isWaiting,
-      ),
+    async handle({ engine, service, principal, params: { orderId }, body }) {
+      const orders = ordersOf(engine);
+      const fill = () => orders.fill(principal, orderId, body);
+      // A repeated fill is answered as before, and costs nothing more.
+      if (await orders.isKnown(body)) return await fill();
+      return await service.fills.count(principal.applicationId, fill);
+    },
   }),
   endpoint("Orders", "transfer", `DELETE ${ORDERS}/{orderId}`, "cancelOrder", {
     summary: "List an order no longer",
@@ -417,12 +418,9 @@ export const ownerOrderEndpoints: readonly Endpoint[] = [
       const orders = ordersOf(engine);
       const { applicationId } = await orders.find({ owner }, orderId);
       const fill = () => orders.fill({ owner }, orderId, body);
-      return await ownerRelay.count(
-        owner,
-        1,
-        () => fills.count(applicationId, fill, isWaiting),
-        (filled) => (isWaiting(filled) ? 1 : 0),
-      );
+      if (await orders.isKnown(body)) return await fill();
+      const counted = () => fills.count(applicationId, fill);
+      return await ownerRelay.count(owner, 1, counted, () => 1);
     },
   }),
   endpoint("Owners", "owner", `DELETE ${OWNERS}/{orderId}`, "cancelOwnerOrder", {
@@ -441,9 +439,4 @@ function preparedToWire(
 ) {
   const typedData = typedDataToWire(orderTypedData(settlement, order));
   return { ownerAddress: owner, digest, typedData, submit: { path, body: typedData.message } };
-}
-
-/** Whether a fill is paid for yet. */
-export function isWaiting({ status, l1TxHash }: Order): boolean {
-  return status === "filled" && l1TxHash === null;
 }

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import type { Engine, Hex } from "../../core/index.ts";
+import type { Engine, Principal, Uuid } from "../../core/index.ts";
 import { type Order, ordersOf } from "../../core/orders/index.ts";
 import { invalid } from "../http/errors.ts";
+import type { Service } from "../service.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { FILL_ERRORS, isWaiting, order, SIGNED_ERRORS } from "./orders.ts";
+import { FILL_ERRORS, order, SIGNED_ERRORS } from "./orders.ts";
 
 /** A field of the original that L1 cannot carry here, and the reason. */
 function absent(why: string) {
@@ -44,6 +45,8 @@ const settlementBody = s.requestComponent("NewSettlement", {
 const settlement = s.responseComponent("Settlement", { orderA: order, orderB: order });
 
 type Side = z.output<typeof side>;
+type Body = z.output<typeof settlementBody>;
+type Settled = Readonly<Record<"orderA" | "orderB", Order>>;
 
 const EXAMPLE_SIDE = {
   sellVaultId: "1048578",
@@ -70,67 +73,105 @@ export const settlementEndpoints: readonly Endpoint[] = [
     },
     success: json(202, "Both orders.", settlement),
     errors: [...SIGNED_ERRORS, ...FILL_ERRORS],
-    async handle({ engine, service, principal, body: { orderA, orderB } }) {
-      requireMirrored(orderA, orderB);
-      const { applicationId } = principal;
-      const orders = ordersOf(engine);
-      const { ownerAddress } = await engine.vaults.get(applicationId, orderA.sellVaultId);
-      const wanted = await engine.vaults.get(applicationId, orderB.sellVaultId);
-      const known = await settledBefore({ engine, applicationId }, ownerAddress, orderA, orderB);
-      if (known !== null) return known;
-      const { order: prepared } = await orders.prepare(principal, {
-        vaultId: orderA.sellVaultId,
-        amount: orderA.sellQuantizedAmount,
-        want: {
-          assetId: wanted.assetId,
-          amount: orderA.buyQuantizedAmount,
-          ...(wanted.tokenId !== null && { tokenId: wanted.tokenId }),
-        },
-        taker: wanted.ownerAddress,
-        deadline: orderA.expirationTimestamp,
-      });
-      const listed = await orders.create(principal, { ...prepared, signature: orderA.signature });
-      const { order: counter } = await orders.prepareFill(principal, listed.orderId, {
-        vaultId: orderB.sellVaultId,
-        deadline: orderB.expirationTimestamp,
-      });
-      const taken = await service.fills.count(
-        applicationId,
-        () => orders.fill(principal, listed.orderId, { ...counter, signature: orderB.signature }),
-        isWaiting,
-      );
-      return { orderA: await orders.get(applicationId, listed.orderId), orderB: taken };
+    async handle({ engine, service, principal, body }) {
+      requireMirrored(body);
+      try {
+        return await settle({ engine, service, principal }, body);
+      } catch (error) {
+        // The vaults of an earlier request are no longer as it says.
+        const known = await settledBefore(engine, principal.applicationId, body);
+        if (known === null) throw error;
+        return known;
+      }
     },
   }),
 ];
 
 /** Throws unless each side buys exactly what the other one sells. */
-function requireMirrored(a: Side, b: Side): void {
+function requireMirrored({ orderA, orderB }: Body): void {
   const why = "L1 settles whole orders: give what the other order sells.";
-  if (a.buyQuantizedAmount !== b.sellQuantizedAmount)
+  if (orderA.buyQuantizedAmount !== orderB.sellQuantizedAmount)
     throw invalid("/orderA/buyQuantizedAmount", why);
-  if (b.buyQuantizedAmount !== a.sellQuantizedAmount)
+  if (orderB.buyQuantizedAmount !== orderA.sellQuantizedAmount)
     throw invalid("/orderB/buyQuantizedAmount", why);
 }
 
+interface Caller {
+  readonly engine: Engine;
+  readonly service: Service;
+  readonly principal: Principal;
+}
+
+/** Lists the first order, and takes it by the second one. */
+async function settle(
+  { engine, service, principal }: Caller,
+  { orderA, orderB }: Body,
+): Promise<Settled> {
+  const { applicationId } = principal;
+  const orders = ordersOf(engine);
+  const wanted = await engine.vaults.get(applicationId, orderB.sellVaultId);
+  const { order: prepared } = await orders.prepare(principal, {
+    vaultId: orderA.sellVaultId,
+    amount: orderA.sellQuantizedAmount,
+    want: {
+      assetId: wanted.assetId,
+      amount: orderA.buyQuantizedAmount,
+      ...(wanted.tokenId !== null && { tokenId: wanted.tokenId }),
+    },
+    taker: wanted.ownerAddress,
+    deadline: orderA.expirationTimestamp,
+  });
+  const listed = await orders.create(principal, { ...prepared, signature: orderA.signature });
+  const { order: counter } = await orders.prepareFill(principal, listed.orderId, {
+    vaultId: orderB.sellVaultId,
+    deadline: orderB.expirationTimestamp,
+  });
+  const request = { ...counter, signature: orderB.signature };
+  const fill = () => orders.fill(principal, listed.orderId, request);
+  const taken = (await orders.isKnown(request))
+    ? await fill()
+    : await service.fills.count(applicationId, fill);
+  return { orderA: await orders.get(applicationId, listed.orderId), orderB: taken };
+}
+
+/** Pages of the maker's newest orders in which an earlier request is looked for. */
+const MOST_PAGES = 20;
+
 /** The orders of the same request before; null for a new one. */
 async function settledBefore(
-  { engine, applicationId }: { readonly engine: Engine; readonly applicationId: string },
-  maker: string,
-  { sellVaultId, sellQuantizedAmount, expirationTimestamp }: Side,
-  orderB: Side,
-): Promise<Record<"orderA" | "orderB", Order> | null> {
+  engine: Engine,
+  applicationId: Uuid,
+  { orderA, orderB }: Body,
+): Promise<Settled | null> {
   const orders = ordersOf(engine);
-  const { data } = await orders.list(applicationId, { maker: maker as Hex });
-  for (const orderA of data) {
-    const { vaultId, give, deadline, counterOrderId } = orderA;
-    const isSame =
-      vaultId === sellVaultId &&
-      give.amount === sellQuantizedAmount &&
-      deadline === expirationTimestamp;
-    if (!isSame || counterOrderId === null) continue;
-    const taken = await orders.get(applicationId, counterOrderId);
-    if (taken.vaultId === orderB.sellVaultId) return { orderA, orderB: taken };
+  const { ownerAddress: maker, assetId } = await engine.vaults.get(
+    applicationId,
+    orderA.sellVaultId,
+  );
+  const { assetId: wantAssetId } = await engine.vaults.get(applicationId, orderB.sellVaultId);
+  const price = orderA.buyQuantizedAmount;
+  const filter = { maker, assetId, wantAssetId, minPrice: price, maxPrice: price };
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const { data, nextCursor } = await orders.list(applicationId, {
+      ...filter,
+      ...(cursor !== undefined && { cursor }),
+    });
+    for (const order of data) {
+      if (!isOf(order, orderA) || order.counterOrderId === null) continue;
+      const taken = await orders.get(applicationId, order.counterOrderId);
+      if (isOf(taken, orderB)) return { orderA: order, orderB: taken };
+    }
+    if (nextCursor === null) return null;
+    cursor = nextCursor;
   }
   return null;
+}
+
+function isOf({ vaultId, give, deadline }: Order, side: Side): boolean {
+  return (
+    vaultId === side.sellVaultId &&
+    give.amount === side.sellQuantizedAmount &&
+    deadline === side.expirationTimestamp
+  );
 }

@@ -37,14 +37,10 @@ export class FillBudget {
   }
 
   /**
-   * Counts a fill of an application, takes it, and gives it back if it was refused or known before.
-   * Throws `rate_limited` when none is left.
+   * Counts a new fill of an application, takes it, and gives it back if it was refused. Throws
+   * `rate_limited` when none is left.
    */
-  async count<T>(
-    applicationId: string,
-    work: () => Promise<T>,
-    isNew: (result: T) => boolean,
-  ): Promise<T> {
+  async count<T>(applicationId: string, work: () => Promise<T>): Promise<T> {
     await this.#counted(applicationId);
     const { granted, retrySeconds } = this.#buckets.take(applicationId, 1);
     if (!granted) {
@@ -52,13 +48,11 @@ export class FillBudget {
       const detail = `This operator settles ${most} fills of an application a day; retry after ${retrySeconds} seconds.`;
       throw later("rate_limited", retrySeconds, detail);
     }
-    let isUsed = false;
     try {
-      const result = await work();
-      isUsed = isNew(result);
-      return result;
-    } finally {
-      if (!isUsed) this.#buckets.giveBack(applicationId, 1);
+      return await work();
+    } catch (error) {
+      this.#buckets.giveBack(applicationId, 1);
+      throw error;
     }
   }
 
