@@ -89,6 +89,8 @@ export interface OrderFilter extends PageOptions {
   /** The token that the maker gives; needs `assetId`. */
   readonly tokenId?: bigint | undefined;
   readonly maker?: Address | undefined;
+  /** Orders that name this taker, or none. */
+  readonly taker?: Address | undefined;
   readonly wantAssetId?: Uuid | undefined;
   /** Units wanted, inclusive; these two need `wantAssetId`. */
   readonly minPrice?: bigint | undefined;
@@ -242,10 +244,11 @@ export function listOrders(
   caller: OrderCaller,
   given: OrderFilter,
 ): List<Order> {
-  const { maker } = given;
+  const { maker, taker } = given;
   const filter = {
     ...given,
     ...(maker !== undefined && { maker: requireAddress("maker", maker) }),
+    ...(taker !== undefined && { taker: requireAddress("taker", taker) }),
   };
   const name = typeof caller === "string" ? caller : caller.owner;
   return listOf(context, "orders", name, filter, async (start, ledger) => {
@@ -312,6 +315,7 @@ function isWanted(wanted: Wanted, { order, status }: Judged): boolean {
     fits(wanted.status, status) &&
     fits(wanted.application, order.applicationIndex) &&
     fits(wanted.maker, order.maker) &&
+    (order.taker === null || fits(wanted.taker, order.taker)) &&
     fits(wanted.asset, give.assetIndex) &&
     fits<bigint | null>(wanted.tokenId, give.tokenId) &&
     fits(wanted.wantAsset, want.assetIndex) &&

@@ -363,7 +363,7 @@ export const ownerOrderEndpoints: readonly Endpoint[] = [
     async handle({ engine, owner, params: { applicationId }, query }) {
       const orders = ordersOf(engine);
       await orders.requireMarket(owner, applicationId);
-      return await orders.list(applicationId, { ...query, status: "open" });
+      return await orders.list(applicationId, { ...query, status: "open", taker: owner });
     },
   }),
   endpoint("Owners", "owner", `POST ${OWNERS}/prepare`, "prepareOwnerOrder", {

@@ -135,6 +135,17 @@ describe("orders over HTTP", () => {
     expect(shown.body.data).toContainEqual(listed.body);
     expect(JSON.stringify(shown.body)).not.toContain(userId);
     expect((await at(`orders?maker=${fee.to}`, session)).body.data).toEqual([]);
+    const path = `/owner/v1/orders/${listed.body.orderId}`;
+    expect((await world.send("DELETE", path, session)).body.status).toBe("cancelled");
+    expect((await at("orders", session)).body.data).not.toContainEqual(listed.body);
+    // An offer to one owner is that one's alone to see.
+    const friend = privateKeyToAccount(generatePrivateKey());
+    await world.engine.users.create(world.applicationId, { ownerAddress: friend.address });
+    const offer = { ...sale(ticket), taker: friend.address };
+    const toFriend = await submitted(await prepare(offer, session, "/owner/v1"), session);
+    expect((await at("orders", session)).body.data).not.toContainEqual(toFriend.body);
+    const shownToFriend = await at("orders", await signedIn(world, friend));
+    expect(shownToFriend.body.data).toContainEqual(toFriend.body);
     const { body: assets } = await at("assets?limit=2", session);
     expect(assets.data).toHaveLength(2);
     expect(assets.data[0]).toMatchObject({ transferable: true });
@@ -148,9 +159,6 @@ describe("orders over HTTP", () => {
       );
       expect(refusal(await at(what, session, userId)).code).toBe("application_not_found");
     }
-    const path = `/owner/v1/orders/${listed.body.orderId}`;
-    expect((await world.send("DELETE", path, session)).body.status).toBe("cancelled");
-    expect((await at("orders", session)).body.data).not.toContainEqual(listed.body);
   });
 });
 
