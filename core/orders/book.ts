@@ -7,13 +7,7 @@ import type { Address, Hash, Uuid, VaultId } from "../model.ts";
 import { cancellationId } from "../protocol/typed-data.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
-import { decodeRecord } from "../store/layout.ts";
-import {
-  type ActivityRecord,
-  type OrderItemRecord,
-  type OrderRecord,
-  orderIdRecord,
-} from "../store/records.ts";
+import type { ActivityRecord, OrderItemRecord, OrderRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
@@ -27,7 +21,7 @@ import {
   readVaults,
   voidAt,
 } from "../vaults/vaults.ts";
-import { decodeOrder } from "./order-records.ts";
+import { decodeOrder, orderNamed } from "./order-records.ts";
 
 /**
  * `open`: it can be taken. `filled`: somebody has taken it, and L1 is to settle it. `settled`: L1
@@ -337,10 +331,8 @@ async function* ordersIn(
     lt: after === null ? endOf(index) : Buffer.concat([index, keyOf.journal(after).subarray(1)]),
     reverse: true,
   };
-  for await (const [, stored] of ledger.store.entries(range ?? newest)) {
-    const orderId = decodeRecord(orderIdRecord, stored, "The id of an order");
-    yield decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId)));
-  }
+  for await (const [, stored] of ledger.store.entries(range ?? newest))
+    yield await orderNamed(ledger, stored);
 }
 
 function indexOf({ status, application, asset, tokenId, maker }: Wanted): Buffer {

@@ -22,6 +22,17 @@ export function decodeOrder(orderId: Uuid, stored: Buffer | undefined): OrderRec
   return decodeRecord(orderRecord, stored, `Order ${orderId}`);
 }
 
+/** The id of an order, as an index stores it. */
+export function decodeOrderId(stored: Buffer): Uuid {
+  return decodeRecord(orderIdRecord, stored, "The id of an order");
+}
+
+/** The order that an index names. */
+export async function orderNamed(ledger: Ledger, stored: Buffer): Promise<OrderRecord> {
+  const orderId = decodeOrderId(stored);
+  return decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId)));
+}
+
 /**
  * Writes an order and its indexes, and tells its application what has become of it. A new one has
  * null `before`.

@@ -6,8 +6,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import type { Address, Uuid } from "../model.ts";
 import { type OrderMessage, orderDigest } from "../protocol/typed-data.ts";
-import { decodeRecord } from "../store/layout.ts";
-import { type OrderRecord, orderIdRecord } from "../store/records.ts";
+import type { OrderRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { requireUuid } from "../validate.ts";
@@ -23,7 +22,7 @@ import {
   readOrder,
 } from "./book.ts";
 import { isUser, type Market, ownersMarkets, requireMarket } from "./markets.ts";
-import { decodeOrder, putEnded } from "./order-records.ts";
+import { decodeOrder, decodeOrderId, orderNamed, putEnded } from "./order-records.ts";
 import {
   createFill,
   createOrder,
@@ -151,7 +150,7 @@ async function sweep(
     lt: endOf(prefix),
     limit: SWEPT,
   })) {
-    const orderId = decodeRecord(orderIdRecord, stored, "The id of an order");
+    const orderId = decodeOrderId(stored);
     const order = await ledger.store.get(keyOf.order(orderId));
     // The list comes from a snapshot, so the order may have ended since.
     if (order !== undefined) seen.push(decodeOrder(orderId, order));
@@ -199,11 +198,10 @@ async function fillsSince(
     reverse: true,
     limit: LOOKED_AT,
   })) {
-    const orderId = decodeRecord(orderIdRecord, stored, "The id of an order");
-    const order = decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId)));
-    if (count === most || order.createdAt < since) break;
+    const { orderId, counterId, createdAt } = await orderNamed(ledger, stored);
+    if (count === most || createdAt < since) break;
     // The ids are in the order of their making, and the taker's order is the younger one.
-    if (order.counterId !== null && order.counterId < orderId) count += 1;
+    if (counterId !== null && counterId < orderId) count += 1;
   }
   return count;
 }

@@ -20,14 +20,12 @@ import {
 } from "../protocol/typed-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
-import { decodeRecord } from "../store/layout.ts";
-import {
-  type ActivityRecord,
-  type AssetRecord,
-  type OrderItemRecord,
-  type OrderRecord,
-  type OrderTermsRecord,
-  orderIdRecord,
+import type {
+  ActivityRecord,
+  AssetRecord,
+  OrderItemRecord,
+  OrderRecord,
+  OrderTermsRecord,
 } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
@@ -46,7 +44,14 @@ import {
 } from "../vaults/signed-requests.ts";
 import { decodeActivity, ownVaults, placeOf, tokenIn } from "../vaults/vaults.ts";
 import { putFilled } from "./fills.ts";
-import { decodeOrder, messageOfOrder, putEnded, putOrder } from "./order-records.ts";
+import {
+  decodeOrder,
+  decodeOrderId,
+  messageOfOrder,
+  orderNamed,
+  putEnded,
+  putOrder,
+} from "./order-records.ts";
 import { decodeTerms, readTerms, requireListing, WHOLE } from "./terms.ts";
 
 /** A vault, and what its owner wants for it. */
@@ -136,7 +141,8 @@ export async function createOrder(
   const { ledger, writer } = context;
   const signed = await signedOrder(ledger, caller, request, signal);
   if (typeof signed === "string") return signed;
-  const replaced = await liveOrderOf(ledger, signed.live);
+  const { live } = signed;
+  const replaced = live === undefined ? null : await orderNamed(ledger, live);
   return writer.run(placing(ledger, caller, { ...signed, replaced }), signal);
 }
 
@@ -219,7 +225,7 @@ async function signedOrder(
     keyOf.orderTerms(offered.vault.applicationIndex),
     keyOf.liveOrder(message.vaultId),
   ]);
-  if (earlier !== undefined) return decodeId(earlier);
+  if (earlier !== undefined) return decodeOrderId(earlier);
   requireDeadline(ledger, message.deadline, MIN_VALIDITY);
   const allowed = allowedOrder(ledger, caller, offered, message, decodeTerms(terms));
   requireSame(allowed, message);
@@ -288,11 +294,11 @@ function placing(
       const found = keys.map((key, i) => group.resolve(key, stored[i]));
       const [earlier, , , , live, known, isKnownCancelled] = found;
       if (!("owner" in caller)) requireKey(ledger, caller);
-      if (earlier !== undefined) return decodeId(earlier);
+      if (earlier !== undefined) return decodeOrderId(earlier);
       const { withdrawn } = requireOwnSide(ledger, signed, found);
       if (live !== undefined) {
         // A concurrent request may have listed another one.
-        if (known === undefined || decodeId(live) !== replaced?.orderId)
+        if (known === undefined || decodeOrderId(live) !== replaced?.orderId)
           throw new MintmarkError("order_exists");
         const before = decodeOrder(replaced.orderId, known);
         const isOver =
@@ -353,7 +359,7 @@ function filling(
       const found = keys.map((key, i) => group.resolve(key, stored[i]));
       const [earlier, , , , live] = found;
       if (!("owner" in caller)) requireKey(ledger, caller);
-      if (earlier !== undefined) return decodeId(earlier);
+      if (earlier !== undefined) return decodeOrderId(earlier);
       requireOwnSide(ledger, signed, found);
       if (live !== undefined) throw new MintmarkError("order_exists");
       const others = found.slice(own.length);
@@ -588,14 +594,4 @@ function requireLeft(
     throw new MintmarkError("order_not_allowed", "The vault has changed. Prepare the order again.");
   if (give.amount > (vault.amount - activity.withdrawn) * asset.quantum)
     throw new MintmarkError("insufficient_balance");
-}
-
-async function liveOrderOf(ledger: Ledger, live: Buffer | undefined): Promise<OrderRecord | null> {
-  if (live === undefined) return null;
-  const orderId = decodeId(live);
-  return decodeOrder(orderId, await ledger.store.get(keyOf.order(orderId)));
-}
-
-function decodeId(stored: Buffer): Uuid {
-  return decodeRecord(orderIdRecord, stored, "The id of an order");
 }
