@@ -3,7 +3,7 @@ import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { enablementId } from "../ledger/tenant-tables.ts";
-import { type Address, batchIdOf, type Mode } from "../model.ts";
+import { type Address, batchIdOf, type Hash, type Mode } from "../model.ts";
 import type { MadeEvent } from "../ports.ts";
 import { makingRoot } from "../protocol/making.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
@@ -76,7 +76,9 @@ export async function applyMade(ledger: Ledger, group: Group, event: MadeEvent):
     const place = { mode: "made", batchNumber: making, slot } as const;
     const asset = assetOf(ledger, vault);
     const nobodys = vaultOfNobody(vault, slot, asset, time);
-    const holder = await holderOf(ledger, vault.owner, asset);
+    const holder =
+      (await traderOf(ledger, vault.owner, asset, txHash)) ??
+      (await holderOf(ledger, vault.owner, asset));
     stored.push(
       holder === null || asset === null
         ? nobodys
@@ -189,6 +191,29 @@ async function holderOf(
     if (isUsedBy(ledger, asset, applicationIndex)) return found;
     from = applicationIndex + 1;
   }
+}
+
+/**
+ * The user whose order this transaction has settled, if the vault is what the order wants: it stays
+ * in the order's application. Null for every other making.
+ */
+async function traderOf(
+  ledger: Ledger,
+  owner: Address,
+  asset: records.AssetRecord | null,
+  txHash: Hash,
+): Promise<Holder | null> {
+  const orderIds = [...new Set(ledger.trades.latest.values())];
+  if (asset === null || orderIds.length === 0) return null;
+  for (const stored of await ledger.store.getMany(orderIds.map(keyOf.order))) {
+    if (stored === undefined) continue;
+    const order = decodeRecord(records.orderRecord, stored, "A taken order");
+    const { applicationIndex, userIndex } = order;
+    const isOf = order.maker === owner && order.want.assetIndex === asset.assetIndex;
+    if (isOf && order.l1TxHash === txHash && isUsedBy(ledger, asset, applicationIndex))
+      return { applicationIndex, userIndex };
+  }
+  return null;
 }
 
 function isUsedBy(ledger: Ledger, asset: records.AssetRecord, application: number): boolean {

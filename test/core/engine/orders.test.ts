@@ -525,6 +525,56 @@ describe("a fill", () => {
     );
   });
 
+  test("brings both owners their vaults in the application of their orders", async () => {
+    const { engine, assets, ...made } = await transferable();
+    await using _ = engine;
+    // The first application has users of the same owners, and the same assets.
+    const second = await newTenant(engine, Object.values(assets));
+    const { applicationId, principal, users } = second;
+    const orders = ordersOf(engine);
+    await orders.setTerms(applicationId, { listing: "application", fee: null, assets: [] });
+    const { transactions } = await engine.mint(principal, {
+      users: [
+        ...requestOf(users[0], mintOf(assets.erc721, 9)).users,
+        ...requestOf(users[1], mintOf(assets.erc20, "", 5)).users,
+      ],
+    });
+    await engine.operator.seal("validium");
+    await commitAll(engine, "validium", 1);
+    const [sword = 0n, purse = 0n] = transactions.map(({ vaultId }) => vaultId);
+    const sale = { vaultId: sword, want: { assetId: assets.erc20, amount: 5n } };
+    const order = await orders.create(
+      principal,
+      await signedOrder({ ...made, engine, tenant: second }, sale),
+    );
+    const prepared = await orders.prepareFill(principal, order.orderId, { vaultId: purse });
+    const signature = await buyer.signTypedData(orderTypedData(engine.settlement, prepared.order));
+    const taken = await orders.fill(principal, order.orderId, { ...prepared.order, signature });
+    await recordFillSubmitted(contextOf(engine), taken.orderId, hashOf(970));
+    const typeOf = async (assetId: string) => {
+      const { assetType } = await engine.assets.get(applicationId, assetId);
+      return { assetType };
+    };
+    const received = [
+      { owner: ownerAddress, ...(await typeOf(assets.erc20)), amount: 5n, blob: "0x" },
+      {
+        owner: buyer.address.toLowerCase() as `0x${string}`,
+        ...(await typeOf(assets.erc721)),
+        amount: 1n,
+        blob: "0x39",
+      },
+    ] as const;
+    await engine.operator.recordEvents(HOME, [making(1, received, 970n)], 970n, {
+      finalized: 970n,
+    });
+    const credited = await all(engine.deposits.list(applicationId));
+    expect(credited.map(({ userId }) => userId).sort()).toEqual(
+      [users[0]?.userId, users[1]?.userId].sort(),
+    );
+    expect(await all(engine.deposits.list(made.tenant.applicationId))).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
   test("is told step by step, of both orders", async () => {
     const made = await bazaar();
     await using engine = made.engine;
