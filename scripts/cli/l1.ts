@@ -2,8 +2,9 @@ import { mkdir } from "node:fs/promises";
 import type { Level } from "level";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/sources.ts";
 import { pause } from "../../core/backoff.ts";
-import type { Hash } from "../../core/index.ts";
+import type { Address, Hash } from "../../core/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
+import { packVaultId } from "../../core/protocol/vault.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import type {
   SignerSettings,
@@ -65,6 +66,33 @@ export async function makingOf(
     }
     await pause(POLL_MS, signal);
   }
+}
+
+/** The new vaults of a mined renewal or trade, as their commands answer them. */
+export async function madeIn(l1: Chain, txHash: Hash, isAwaited: boolean, running: Running) {
+  const { making, vaults, blockNumber, blocksToFinal } = await makingOf(
+    l1,
+    txHash,
+    isAwaited,
+    running,
+  );
+  if (blocksToFinal > 0n)
+    process.stderr.write(
+      `final in about ${blocksToFinal} blocks; until then, a reorganisation can change the ids\n`,
+    );
+  return vaults.map(({ owner, assetType, amount, blob }, slot) => ({
+    vaultId: packVaultId({ mode: "made", batchNumber: Number(making), slot }),
+    ownerAddress: owner,
+    assetType,
+    blob,
+    amount,
+    txHash,
+    blockNumber,
+  }));
+}
+
+export function unfunded(account: Address): string {
+  return `${account} has no ether to pay for gas: fund it`;
 }
 
 /**

@@ -7,7 +7,7 @@ import { enterSettings } from "../../server/process/settings/process-settings.ts
 import { addressOf, EXAMPLE_ASSET, partOf, processAccount } from "../cli/arguments.ts";
 import { command, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
-import { type Chain, chainOf, ifFunded, makingOf } from "../cli/l1.ts";
+import { type Chain, chainOf, ifFunded, makingOf, unfunded } from "../cli/l1.ts";
 import { assetOf, serverOf } from "./session.ts";
 
 const TOKEN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
@@ -51,8 +51,7 @@ export const enterCommand = command({
     const onSent = (sent: Hash) => progress(`sent transaction ${sent}`);
     const entry = { token, standard, quantum, tokenId, units };
     const entering = enterToken({ l1, account: holder, owner, ...entry, signal, onSent });
-    const advice = `${holder} has no ether to pay for gas: fund it`;
-    const { txHash } = await ifFunded(l1, entering, advice);
+    const { txHash } = await ifFunded(l1, entering, unfunded(holder));
     const made = await makingOf(l1, txHash, options.wait === true, running);
     const { making, blockNumber, blocksToFinal } = made;
     const vaultId = packVaultId({ mode: "made", batchNumber: Number(making), slot: 0 });

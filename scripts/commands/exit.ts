@@ -2,10 +2,11 @@ import { readFile } from "node:fs/promises";
 import type * as exits from "../../core/exit/index.ts";
 import { exitKitToJson, parseExitKit } from "../../core/exit/kit.ts";
 import type { Hash } from "../../core/index.ts";
-import { exitSettings } from "../../server/process/settings/process-settings.ts";
+import { exitSettings, renewSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, partOf, processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
+import { chainOf, ifFunded, madeIn, unfunded } from "../cli/l1.ts";
 import { writeNamed } from "../cli/output.ts";
 import { jsonText } from "../files.ts";
 
@@ -82,6 +83,35 @@ export const exitCommand = command({
     say(`mined in block ${blockNumber} for ${gasUsed} gas`);
     say(`${to} now holds ${held} of the token on L1, ${heldBefore} before`);
     return isJson ? described(result) : undefined;
+  },
+});
+
+export const settleCommand = command({
+  examples: [
+    "settle offer-9223372036854775808.json coins.json --rpc https://rpc.example < owner.key",
+  ],
+  settings: renewSettings,
+  options: { "--wait": "wait until the new vaults are final, so that their ids stay" },
+  notes:
+    "The account that has the kit's vault sends and pays: MINTMARK_OWNER_KEY, or standard input." +
+    "\nNothing is sent unless L1 would settle both sides.",
+  columns: ["vaultId", "ownerAddress", "assetType", "amount", "txHash"],
+  async work({ args: [offerFile = "", kitFile = ""], options, ...running }, settings) {
+    const { signal, progress } = running;
+    const { account } = await processAccount("OWNER");
+    const [{ parseOffer, settleWithKits }, { connectL1 }] = await Promise.all([
+      import("../../core/exit/index.ts"),
+      import("../../core/l1/index.ts"),
+    ]);
+    const offer = parseOffer(await readFile(offerFile, "utf8"));
+    const kit = await readExitKit(kitFile);
+    const { chainId, contract } = kit.settlement;
+    const place = chainOf({ MINTMARK_CONTRACT: contract, ...settings });
+    const l1 = await connectL1({ ...place, chainId, account });
+    const onSent = (sent: Hash) => progress(`sent transaction ${sent}`);
+    const settling = settleWithKits({ offer, kit, l1, account: account.address, signal, onSent });
+    const { txHash } = await ifFunded(l1, settling, unfunded(account.address));
+    return madeIn(l1, txHash, options.wait === true, running);
   },
 });
 

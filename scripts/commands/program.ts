@@ -260,6 +260,11 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
       "withdraw vaults with only their exit kits, an RPC and the owner's key (MINTMARK_OWNER_KEY, or standard input)",
       async () => (await import("./exit.ts")).exitCommand,
     ],
+    [
+      "settle <offer> <kit>",
+      "take an offer that the exit page has saved, with the exit kit of the vault to give (MINTMARK_OWNER_KEY, or standard input)",
+      async () => (await import("./exit.ts")).settleCommand,
+    ],
   ],
   "This command line:": [
     [

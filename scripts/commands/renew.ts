@@ -2,13 +2,12 @@ import { type ExitKit, parseExitKit } from "../../core/exit/kit.ts";
 import { type Address, type Hash, STANDARDS } from "../../core/model.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { MAX_LISTED_VAULTS } from "../../core/protocol/typed-data.ts";
-import { packVaultId } from "../../core/protocol/vault.ts";
 import * as api from "../../server/client/index.ts";
 import { renewSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, addressOfServer, processAccount } from "../cli/arguments.ts";
 import { command, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/exit.ts";
-import { chainOf, ifFunded, makingOf } from "../cli/l1.ts";
+import { chainOf, ifFunded, madeIn, unfunded } from "../cli/l1.ts";
 import { readExitKit } from "./exit.ts";
 import { signedIn } from "./transfer.ts";
 
@@ -53,26 +52,12 @@ export const renewCommand = command({
       ...{ kits, l1, account: account.address, signal, onSent },
       ...recipient,
     });
-    const advice = `${account.address} has no ether to pay for gas: fund it`;
-    const { txHash } = await ifFunded(l1, sending, advice);
-    const made = await makingOf(l1, txHash, options.wait === true, running);
-    if (made.blocksToFinal > 0n)
-      process.stderr.write(
-        `final in about ${made.blocksToFinal} blocks; until then, a reorganisation can change the ids\n`,
-      );
-    return made.vaults.map(({ owner, assetType: type, amount, blob }, slot) => {
-      const origin = kits.find(
-        ({ vault }) => vault.assetType === type && vault.blob === blob,
-      )?.token;
-      return {
-        vaultId: packVaultId({ mode: "made", batchNumber: Number(made.making), slot }),
-        ownerAddress: owner,
-        token: origin?.address,
-        tokenId: origin?.tokenId ?? null,
-        amount,
-        txHash,
-        blockNumber: made.blockNumber,
-      };
+    const { txHash } = await ifFunded(l1, sending, unfunded(account.address));
+    const made = await madeIn(l1, txHash, options.wait === true, running);
+    return made.map(({ assetType: type, blob, ...shown }) => {
+      const origin = kits.find(({ vault }) => vault.assetType === type && vault.blob === blob);
+      const { address: token, tokenId = null } = origin?.token ?? {};
+      return { ...shown, token, tokenId };
     });
   },
 });

@@ -15,9 +15,14 @@ import {
   toHex,
   walletActions,
 } from "viem";
+import type { HDAccount, LocalAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { offerText, prepareOffer } from "../../core/exit/index.ts";
 import { readArtifact } from "../../core/l1/artifact.ts";
+import { connectL1 } from "../../core/l1/index.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
+import { orderTypedData } from "../../core/protocol/index.ts";
+import { readExitKit } from "../../scripts/commands/exit.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
@@ -441,8 +446,9 @@ describe("while the server runs, and with a chain", () => {
   });
 
   test("an owner's small vaults become one by one command, with exit kits alone", async () => {
-    const [, { owner: alice }] = USERS;
-    const ownerKey = toHex(alice.getHdKey().privateKey ?? new Uint8Array());
+    const [{ owner: bob }, { owner: alice }] = USERS;
+    const keyOf = (owner: HDAccount) => toHex(owner.getHdKey().privateKey ?? new Uint8Array());
+    const ownerKey = keyOf(alice);
     const owners = {
       ...settings,
       MINTMARK_OWNER_KEY: ownerKey,
@@ -472,9 +478,22 @@ describe("while the server runs, and with a chain", () => {
     );
     const client = createClient({ baseUrl: server.url, apiKey });
     const minted: string[] = [];
-    for (const amount of ["5", "6", "7"]) {
+    const { userId: bobs } = await run(
+      "users",
+      "create",
+      bob.address,
+      "--application",
+      applicationId,
+    );
+    for (const [of, amount] of [
+      [userId, "5"],
+      [userId, "6"],
+      [userId, "7"],
+      [bobs, "9"],
+    ] as const) {
       const mints = [{ assetId, amount, dataAvailabilityMode: "zk-rollup" as const }];
-      minted.push((await mint(client, { users: [{ userId, mints }] })).vaults[0]?.vaultId ?? "");
+      const users = [{ userId: of, mints }];
+      minted.push((await mint(client, { users })).vaults[0]?.vaultId ?? "");
       await run("batches", "seal");
     }
     const operatorKey = toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array());
@@ -494,7 +513,7 @@ describe("while the server runs, and with a chain", () => {
       await writeFile(file, kit.stdout);
       return file;
     };
-    const [first = "", second = "", third = ""] = await Promise.all(minted.map(kitOf));
+    const [first = "", second = "", third = "", theirs = ""] = await Promise.all(minted.map(kitOf));
     for (const [args, sentence] of [
       [[], "give the ids of vaults, the files of their exit kits, or --token"],
       [[first, "--token", points], "give the ids of vaults"],
@@ -520,6 +539,31 @@ describe("while the server runs, and with a chain", () => {
     });
     const again = await mintmark(["renew", third, ...how], owners);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("All of this vault")]);
+
+    // The owner offers that vault for 2 of another one's 9 units, and that one takes it.
+    const connect = (account: LocalAccount) =>
+      connectL1({ rpc: chain.rpcUrl, contract, account, finality: { confirmations: 0n } });
+    const kit = await readExitKit(await kitOf(vaultId));
+    const want = { token: points, id: 0n, amount: 2n * kit.token.quantum };
+    const account = alice.address;
+    const order = await prepareOffer({ kit, l1: await connect(alice), account, want });
+    const signature = await alice.signTypedData(orderTypedData(kit.settlement, order));
+    const offer = join(folder, "offer.json");
+    await writeFile(offer, offerText({ kit, order, signature }));
+    const buyer = { ...owners, MINTMARK_OWNER_KEY: keyOf(bob) };
+    const refused = await mintmark(["settle", offer, first, ...how], buyer);
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining(`the vault's owner is ${alice.address.toLowerCase()}`),
+    ]);
+    const traded = await mintmark(["settle", offer, theirs, ...how], buyer);
+    expect([traded.code, traded.json()]).toMatchObject([
+      0,
+      [
+        { ownerAddress: alice.address.toLowerCase(), amount: "2" },
+        { ownerAddress: bob.address.toLowerCase(), amount: "18" },
+      ],
+    ]);
   });
 
   test("the doctor says what a node lacks of the past", async () => {
