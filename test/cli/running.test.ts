@@ -432,7 +432,7 @@ describe("while the server runs, and with a chain", () => {
     expect((await mintmark(soon, owners)).json()).toMatchObject({
       ownerAddress: alice.address.toLowerCase(),
       amount: "12500",
-      next: expect.stringContaining("about 5 more blocks"),
+      next: expect.stringMatching(/about [1-5] more blocks/),
     });
 
     const places = ["--rpc", chain.rpcUrl, "--from-block", fromBlock, "--confirmations", "0"];
@@ -583,7 +583,7 @@ describe("while the server runs, and with a chain", () => {
       expect(await history({ pruned: 1, client })).toMatchObject({
         status: "fault",
         found: expect.stringMatching(
-          /^the node does not give the state of block 0, \d+ blocks ago$/,
+          /^the node does not give the state of block \d+, \d+ blocks ago$/,
         ),
         todo: expect.stringContaining("full node"),
       });
