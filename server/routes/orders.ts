@@ -15,14 +15,14 @@ const MARKETS = "/owner/v1/markets";
 const item = z.strictObject({
   token: s.address.describe("The token's contract."),
   id: s.tokenId.describe("The token's id; 0 for ERC-20."),
-  amount: s.tokenId.describe("Base units of the token."),
+  amount: s.baseUnits.describe("Base units of the token."),
 });
 
 const orderBody = s.requestComponent("NewOrder", {
   give: item.describe("Of the vault. The rest stays in it."),
   want: item,
   shares: z
-    .array(z.strictObject({ to: s.address, amount: s.tokenId }))
+    .array(z.strictObject({ to: s.address, amount: s.baseUnits }))
     .max(MAX_ORDER_SHARES)
     .describe("Fee and royalty, as prepared: base units of what the maker receives."),
   taker: signedReceiver.describe("The only owner who can take it; the zero address for anybody."),

@@ -89,10 +89,14 @@ export const vaultId = decimal(MAX_VAULT_ID);
 /** A quantized amount in decimal digits. The core checks its bounds. */
 export const amount = decimal(MAX_AMOUNT);
 
-/** An amount that is not 0. */
-export const positive = amount
-  .refine((units) => units > 0n, "Give at least 1.")
-  .meta({ pattern: "^[1-9]\\d*$" });
+const fromOne = (field: typeof amount) =>
+  field.refine((units) => units > 0n, "Give at least 1.").meta({ pattern: "^[1-9]\\d*$" });
+
+/** A quantized amount that is not 0. */
+export const positive = fromOne(amount);
+
+/** An amount in base units that is not 0: a u256. */
+export const baseUnits = fromOne(tokenId);
 
 /** Seconds since 1970. */
 export const seconds = decimal(MAX_VAULT_ID);
