@@ -38,7 +38,7 @@ export interface L1Options {
   readonly pollingMs?: number;
 }
 
-/** The functions that settlement contract and mirror share. */
+/** What an owner asks of the contract that pays a vault. A mirror refuses to make vaults. */
 export type OwnerPortal = ViemReader & PayingPortal & Makings;
 
 /** Writing also needs the sending account and its fee bounds. */
