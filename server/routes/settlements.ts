@@ -73,13 +73,14 @@ export const settlementEndpoints: readonly Endpoint[] = [
     },
     success: json(202, "Both orders.", settlement),
     errors: [...SIGNED_ERRORS, ...FILL_ERRORS],
-    async handle({ engine, service, principal, body }) {
+    async handle({ engine, service, principal, request, body }) {
       requireMirrored(body);
       try {
         return await settle({ engine, service, principal }, body);
       } catch (error) {
         // The vaults of an earlier request are no longer as it says.
-        const known = await settledBefore(engine, principal.applicationId, body);
+        const onPage = (pages: number) => request.account?.pay(pages);
+        const known = await settledBefore(engine, principal.applicationId, body, onPage);
         if (known === null) throw error;
         return known;
       }
@@ -142,6 +143,7 @@ async function settledBefore(
   engine: Engine,
   applicationId: Uuid,
   { orderA, orderB }: Body,
+  onPage: (pages: number) => void,
 ): Promise<Settled | null> {
   const orders = ordersOf(engine);
   const { ownerAddress: maker, assetId } = await engine.vaults.get(
@@ -152,7 +154,8 @@ async function settledBefore(
   const price = orderA.buyQuantizedAmount;
   const filter = { maker, assetId, wantAssetId, minPrice: price, maxPrice: price };
   let cursor: string | undefined;
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
+  for (let pages = 1; pages <= MOST_PAGES; pages++) {
+    onPage(pages);
     const { data, nextCursor } = await orders.list(applicationId, {
       ...filter,
       ...(cursor !== undefined && { cursor }),
