@@ -38,7 +38,7 @@ export interface L1Options {
   readonly pollingMs?: number;
 }
 
-/** What an owner asks of the contract that pays a vault. A mirror refuses to make vaults. */
+/** The contract that pays a vault, for its owner. A mirror refuses to make vaults. */
 export type OwnerPortal = ViemReader & PayingPortal & Makings;
 
 /** Writing also needs the sending account and its fee bounds. */
