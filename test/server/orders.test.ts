@@ -11,8 +11,12 @@ import { transferWorld } from "./transfers-fixture.ts";
 const owner = privateKeyToAccount(generatePrivateKey());
 const fee = { basisPoints: 200, to: `0x${"fe".repeat(20)}` } as const;
 
-// The tests take two fills. Repeated requests take none.
-const { world, userId, final, commit } = await transferWorld(owner, { fillsPerDay: 2 });
+// The tests take two fills. Repeated requests take none. A key's units hardly come back here, so
+// that the tests can tell what a request costs.
+const { world, userId, final, commit } = await transferWorld(owner, {
+  fillsPerDay: 2,
+  rateLimits: { key: { units: 1_000_000, windowSeconds: 1_000_000_000 } },
+});
 afterAll(() => world[Symbol.asyncDispose]());
 
 const terms = { listing: "owners", fee, assets: [] };
@@ -244,15 +248,26 @@ describe("a settlement in StarkExpress's form", () => {
     expect(refusal(await settle({ orderA: dearA, orderB: dearB })).code).toBe("fill_pending");
   });
 
-  test("is the same one again, whatever its maker has listed since", async () => {
+  test("is the same one again, whatever its maker has listed since, and paid by the page", async () => {
     const { ticket } = await final();
     const { counter: message, ...signed } = await signedSettlement();
     const settled = await settle(signed);
+    /** Settles once more. Returns the units that it costs. */
+    const repeated = async () => {
+      const left = ({ headers }: Answer) => Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
+      const before = await world.send("GET", "/api/v1/order-terms");
+      const again = await settle(signed);
+      expect(again.body).toEqual(settled.body);
+      return left(before) - left(again);
+    };
+    expect(await repeated()).toBe(1);
+    // Pages hold 50 orders.
     for (let i = 0; i < 51; i++) {
-      const listed = await submitted(await prepare(sale(ticket, String(100 + i))));
+      const until = String(Number(deadline) + 1 + i);
+      const listed = await submitted(await prepare({ ...sale(ticket, "10"), deadline: until }));
       await world.send("DELETE", String(listed.headers.location));
     }
-    expect((await settle(signed)).body).toEqual(settled.body);
+    expect(await repeated()).toBe(2);
     const text = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
     const counter = JSON.parse(JSON.stringify(message, text));
     const again = await world.send("POST", `/api/v1/orders/${settled.body.orderA.orderId}/fills`, {
