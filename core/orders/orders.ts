@@ -10,7 +10,7 @@ import type { OrderRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { requireUuid } from "../validate.ts";
-import type { VaultCaller } from "../vaults/signed-requests.ts";
+import type { SignedOptions, VaultCaller } from "../vaults/signed-requests.ts";
 import {
   judged,
   listOrders,
@@ -54,8 +54,8 @@ export function ordersOf(engine: Engine): Orders {
     requireMarket: async (owner, applicationId) =>
       requireMarket(context.ledger, owner, applicationId),
     prepare: async (caller, preparation) => prepareOrder(context.ledger, caller, preparation),
-    async create(caller, request, wait) {
-      return takenView(context.ledger, await createOrder(context, caller, request, wait?.signal));
+    async create(caller, request, options) {
+      return takenView(context.ledger, await createOrder(context, caller, request, options));
     },
     async get(caller, orderId) {
       const { ledger } = context;
@@ -70,10 +70,10 @@ export function ordersOf(engine: Engine): Orders {
       const { ledger } = context;
       return prepareFill(ledger, caller, await readTaken(ledger, caller, orderId), preparation);
     },
-    async fill(caller, orderId, request, wait) {
+    async fill(caller, orderId, request, options) {
       const { ledger } = context;
       const order = await readTaken(ledger, caller, orderId);
-      return takenView(ledger, await createFill(context, caller, order, request, wait?.signal));
+      return takenView(ledger, await createFill(context, caller, order, request, options));
     },
     async isKnown(message) {
       const { store, services } = context.ledger;
@@ -238,7 +238,7 @@ export interface Orders {
    * `order_exists` while the vault has another open order, `order_not_allowed`,
    * `signature_invalid`.
    */
-  create(caller: VaultCaller, request: OrderRequest, wait?: WaitOptions): Promise<Order>;
+  create(caller: VaultCaller, request: OrderRequest, options?: SignedOptions): Promise<Order>;
   /** An application's order, or an owner's. Rejects with `order_not_found`. */
   get(caller: OrderCaller, orderId: Uuid): Promise<Order>;
   /**
@@ -270,7 +270,7 @@ export interface Orders {
     caller: VaultCaller,
     orderId: Uuid,
     request: OrderRequest,
-    wait?: WaitOptions,
+    options?: SignedOptions,
   ): Promise<Order>;
   /** Whether the same message was listed or taken before, so that it changes nothing any more. */
   isKnown(message: OrderMessage): Promise<boolean>;

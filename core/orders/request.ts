@@ -38,6 +38,7 @@ import { requireMovable } from "../vaults/movable.ts";
 import {
   faultOf,
   requireDeadline,
+  type SignedOptions,
   secondsNow,
   signedForm,
   type VaultCaller,
@@ -136,14 +137,14 @@ export async function createOrder(
   context: EngineContext,
   caller: VaultCaller,
   request: OrderRequest,
-  signal?: AbortSignal,
+  options?: SignedOptions,
 ): Promise<Taken> {
   const { ledger, writer } = context;
-  const signed = await signedOrder(ledger, caller, request, signal);
+  const signed = await signedOrder(ledger, caller, request, options);
   if (typeof signed === "string") return signed;
   const { live } = signed;
   const replaced = live === undefined ? null : await orderNamed(ledger, live);
-  return writer.run(placing(ledger, caller, { ...signed, replaced }), signal);
+  return writer.run(placing(ledger, caller, { ...signed, replaced }), options?.signal);
 }
 
 /** The order that a caller takes, and the vault that it gives for it. */
@@ -181,15 +182,15 @@ export async function createFill(
   caller: VaultCaller,
   order: OrderRecord,
   request: OrderRequest,
-  signal?: AbortSignal,
+  options?: SignedOptions,
 ): Promise<Taken> {
   const { ledger, writer } = context;
-  const signed = await signedOrder(ledger, caller, request, signal);
+  const signed = await signedOrder(ledger, caller, request, options);
   if (typeof signed === "string") return requireNotListed(ledger, signed);
   requireListing(await readTerms(ledger, order.applicationIndex), caller);
   requireFits(ledger, order, { message: signed.message, owner: signed.offered.vault.owner });
   const makers = await offeredOf(ledger, order);
-  return writer.run(filling(ledger, caller, { ...signed, order, makers }), signal);
+  return writer.run(filling(ledger, caller, { ...signed, order, makers }), options?.signal);
 }
 
 /** Throws `order_exists` when the same message is an open order, which takes nothing. */
@@ -213,7 +214,7 @@ async function signedOrder(
   ledger: Ledger,
   caller: VaultCaller,
   request: OrderRequest,
-  signal?: AbortSignal,
+  options?: SignedOptions,
 ): Promise<Signed | Uuid> {
   requireCaller(caller);
   const offered = await offeredVault(ledger, caller, request.vaultId);
@@ -232,7 +233,7 @@ async function signedOrder(
   const { chainId } = ledger.services.settlement;
   const { owner } = offered.vault;
   const by = { chainId, owner, digest, signature: request.signature };
-  const signature = await signedForm(ledger.services, by, signal);
+  const signature = await signedForm(ledger.services, by, options);
   return { offered, message, digest, signature, live };
 }
 

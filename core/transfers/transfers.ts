@@ -21,6 +21,7 @@ import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { readActivities } from "../vaults/activity.ts";
 import {
   requireDeadline,
+  type SignedOptions,
   secondsNow,
   signedForm,
   type VaultCaller,
@@ -65,13 +66,13 @@ export function transfersOf(context: EngineContext): Transfers {
       const isFinal = session.authorizedAt !== 0n && finalized !== null && blockNumber <= finalized;
       return { ...session, isFinal };
     },
-    signedSession({ owner, ...session }, signature, wait) {
+    signedSession({ owner, ...session }, signature, options) {
       const { ledger } = context;
       const message = { ...session, owner: requireAddress("owner", owner) };
       const digest = getSignPayload(sessionTypedData(ledger.services.settlement, message));
       const { chainId } = ledger.services.settlement;
       const signed = { chainId, owner: message.owner, digest, signature };
-      return signedForm(ledger.services, signed, wait?.signal);
+      return signedForm(ledger.services, signed, options);
     },
     async get(caller, given) {
       const { ledger } = context;
@@ -179,5 +180,5 @@ export interface Transfers {
    * An owner's signature over a session, in the form that L1 takes. Rejects with
    * `signature_invalid`, and with `l1_failed` when a wallet contract cannot be asked.
    */
-  signedSession(session: SessionMessage, signature: Hex, wait?: WaitOptions): Promise<Hex>;
+  signedSession(session: SessionMessage, signature: Hex, options?: SignedOptions): Promise<Hex>;
 }

@@ -1,4 +1,4 @@
-import { orAborted } from "../abort.ts";
+import { orAborted, type WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Services } from "../ledger/services.ts";
@@ -40,6 +40,16 @@ export interface OwnersSignature {
   readonly signature: Hex;
 }
 
+/** How a caller waits for what an owner has signed. */
+export interface SignedOptions extends WaitOptions {
+  /**
+   * Called before a node is asked whether the owner's wallet contract (ERC-1271) takes the
+   * signature: its answer costs more than the rest of the request. If this throws, the node is not
+   * asked.
+   */
+  readonly onWalletCheck?: () => void;
+}
+
 /**
  * The signature as L1 takes it. Checks ECDSA on a thread, and anything else with the wallet
  * contract on the token's chain, if the engine can reach it. Throws `signature_invalid`.
@@ -47,12 +57,15 @@ export interface OwnersSignature {
 export async function signedForm(
   { verifySignature, signers }: Pick<Services, "verifySignature" | "signers">,
   { chainId, owner, digest, signature }: OwnersSignature,
-  signal?: AbortSignal,
+  { signal, onWalletCheck }: SignedOptions = {},
 ): Promise<Hex> {
   const form = await ecdsaForm(owner, digest, signature, (...signed) => signers.recover(...signed));
   if (form !== null) return form;
-  const verified = verifySignature?.(chainId, owner, digest, signature);
-  if (verified !== undefined && (await orAborted(verified, signal))) return signature;
+  if (verifySignature !== undefined) {
+    onWalletCheck?.();
+    const verified = verifySignature(chainId, owner, digest, signature);
+    if (await orAborted(verified, signal)) return signature;
+  }
   throw isUndeployed(signature)
     ? new MintmarkError("signature_invalid", UNDEPLOYED_REFUSED)
     : new MintmarkError("signature_invalid");

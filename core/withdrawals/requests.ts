@@ -33,6 +33,7 @@ import { requireFree } from "../vaults/movable.ts";
 import {
   faultOf,
   requireDeadline,
+  type SignedOptions,
   signedForm,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
@@ -73,7 +74,7 @@ export async function requestWithdrawals(
   { ledger, writer }: EngineContext,
   caller: VaultCaller,
   request: WithdrawalListRequest,
-  signal?: AbortSignal,
+  options: SignedOptions = {},
 ): Promise<ListedWithdrawal[]> {
   const given = signatureOf(request);
   const { deadline, vaults: listed } = request;
@@ -94,7 +95,7 @@ export async function requestWithdrawals(
   const signed = { chainId, owner, digest, signature: given };
   const signature = isKnown
     ? ((await ecdsaForm(owner, digest, given)) ?? given)
-    : await signedForm(ledger.services, signed, signal);
+    : await signedForm(ledger.services, signed, options);
   const hasRefused = earlier !== undefined && (await isRefused(ledger, earlier.vaults));
   const dead = await signatureRefused(ledger, listed);
   const ended = await lineageFaults(ledger, listed, found);
@@ -194,7 +195,7 @@ export async function requestWithdrawals(
         return accepted;
       },
     },
-    signal,
+    options?.signal,
   );
   return Promise.all(listed.map((each, i) => viewOf(ledger, each, outcomes[i]!)));
 }

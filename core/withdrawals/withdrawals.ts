@@ -1,4 +1,3 @@
-import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -18,6 +17,7 @@ import { lineageFaults } from "../vaults/makings.ts";
 import {
   faultOf,
   requireDeadline,
+  type SignedOptions,
   secondsNow,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
@@ -102,9 +102,9 @@ async function prepareWithdrawals(
 
 export function withdrawalsOf(context: EngineContext): Withdrawals {
   return {
-    async request(caller, request, wait) {
+    async request(caller, request, options) {
       if (!("owner" in caller)) requireScope(caller, "withdraw");
-      return requests.requestWithdrawals(context, caller, request, wait?.signal);
+      return requests.requestWithdrawals(context, caller, request, options);
     },
     prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
     async newestOf(owner, vaultIds) {
@@ -159,7 +159,7 @@ export interface Withdrawals {
   request(
     caller: VaultCaller,
     request: WithdrawalListRequest,
-    wait?: WaitOptions,
+    options?: SignedOptions,
   ): Promise<readonly ListedWithdrawal[]>;
   /**
    * The message that an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import {
   BATCH_KINDS,
@@ -6,8 +5,8 @@ import {
   type Engine,
   MintmarkError,
   type Mode,
-  type ProofOptions,
 } from "../../core/index.ts";
+import { paidBy } from "../http/access/rate-account.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import {
   mode,
@@ -189,9 +188,4 @@ export function batchView(from: Batch) {
     return named === undefined ? [] : [{ ...named, failure }];
   });
   return { ...from, leftOut };
-}
-
-/** Proofs by KZG cost the caller of the request. */
-export function paidBy({ account }: FastifyRequest): ProofOptions {
-  return { onKzgProofs: (proofs) => account?.prove(proofs) };
 }

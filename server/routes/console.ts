@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { MintmarkError, MODES, RIGHTS, SCOPES, type Uuid } from "../../core/index.ts";
+import { paidBy } from "../http/access/rate-account.ts";
 import { requireConsole, setSignIn } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json, paged, SIGN_IN, type SignedIn } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
@@ -106,7 +107,12 @@ export const consoleEndpoints: readonly Endpoint[] = [
         applicationId,
       }: Exclude<typeof body, { link: string }>) => {
         return {
-          address: await service.people.prove(message, signature, originOf(request, service)),
+          address: await service.people.prove(
+            message,
+            signature,
+            originOf(request, service),
+            paidBy(request),
+          ),
           applicationId,
         };
       };
@@ -138,7 +144,12 @@ export const consoleEndpoints: readonly Endpoint[] = [
     success: json(200, "The person.", person),
     errors: ["signature_invalid", "person_not_found"],
     async handle({ service, signedIn: { signIn }, body: { message, signature }, request }) {
-      const address = await service.people.prove(message, signature, originOf(request, service));
+      const address = await service.people.prove(
+        message,
+        signature,
+        originOf(request, service),
+        paidBy(request),
+      );
       return await service.engine.people.setAddress(signIn.person.personId, address);
     },
   }),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { PortalIdentity } from "../../core/index.ts";
 import { LISTINGS, ordersOf, type PreparedOrder } from "../../core/orders/index.ts";
 import { MAX_ORDER_SHARES, orderTypedData, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
+import { paidBy } from "../http/access/rate-account.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { asset } from "./assets.ts";
@@ -277,8 +278,8 @@ export const orderEndpoints: readonly Endpoint[] = [
     example: SIGNED,
     success: { ...json(201, "Listed.", order), headers: { Location: "Path of the order." } },
     errors: SIGNED_ERRORS,
-    async handle({ engine, principal, body, reply }) {
-      const listed = await ordersOf(engine).create(principal, body);
+    async handle({ engine, principal, body, request, reply }) {
+      const listed = await ordersOf(engine).create(principal, body, paidBy(request));
       reply.header("location", `${ORDERS}/${listed.orderId}`);
       return listed;
     },
@@ -317,9 +318,9 @@ export const orderEndpoints: readonly Endpoint[] = [
     example: SIGNED,
     success: json(202, "The counter-order.", order),
     errors: [...SIGNED_ERRORS, ...FILL_ERRORS],
-    async handle({ engine, service, principal, params: { orderId }, body }) {
+    async handle({ engine, service, principal, params: { orderId }, body, request }) {
       const orders = ordersOf(engine);
-      const fill = () => orders.fill(principal, orderId, body);
+      const fill = () => orders.fill(principal, orderId, body, paidBy(request));
       // A repeated fill is answered as before, and costs nothing more.
       if (await orders.isKnown(body)) return await fill();
       return await service.fills.count(principal.applicationId, fill);
@@ -383,7 +384,8 @@ export const ownerOrderEndpoints: readonly Endpoint[] = [
     example: SIGNED,
     success: json(201, "Listed.", ownersOrder),
     errors: SIGNED_ERRORS,
-    handle: ({ engine, owner, body }) => ordersOf(engine).create({ owner }, body),
+    handle: ({ engine, owner, body, request }) =>
+      ordersOf(engine).create({ owner }, body, paidBy(request)),
   }),
   endpoint("Owners", "owner", `GET ${OWNERS}`, "listOwnerOrders", {
     summary: "The signed-in owner's orders in all applications, newest first",
@@ -414,10 +416,11 @@ export const ownerOrderEndpoints: readonly Endpoint[] = [
     example: SIGNED,
     success: json(202, "The counter-order.", ownersOrder),
     errors: [...SIGNED_ERRORS, ...FILL_ERRORS, "owner_relay_off"],
-    async handle({ engine, service: { ownerRelay, fills }, owner, params: { orderId }, body }) {
+    async handle({ engine, service, owner, params: { orderId }, body, request }) {
+      const { ownerRelay, fills } = service;
       const orders = ordersOf(engine);
       const { applicationId } = await orders.find({ owner }, orderId);
-      const fill = () => orders.fill({ owner }, orderId, body);
+      const fill = () => orders.fill({ owner }, orderId, body, paidBy(request));
       if (await orders.isKnown(body)) return await fill();
       const counted = () => fills.count(applicationId, fill);
       return await ownerRelay.count(owner, 1, counted, () => 1);

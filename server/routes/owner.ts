@@ -8,12 +8,12 @@ import {
   type KitChain,
 } from "../../core/exit/index.ts";
 import { BLOB_SCHEMES, MintmarkError, STANDINGS, STATUSES } from "../../core/index.ts";
+import { paidBy } from "../http/access/rate-account.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
 import { isFrom, ownerTokenOf, setSignIn } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { paidBy } from "./batches.ts";
 import { assetPath, batchHeader, PROOF_ERRORS, provenHop, vault, vaultContent } from "./vaults.ts";
 import { ownersWithdrawal } from "./withdrawals.ts";
 
@@ -156,7 +156,12 @@ export const ownerEndpoints: readonly Endpoint[] = [
     errors: ["credentials_invalid", "credentials_expired", "signature_invalid", "l1_failed"],
     async handle({ service, body, request, reply }) {
       const { message, signature } = body;
-      const opened = await service.owners.open(message, signature, originOf(request, service));
+      const opened = await service.owners.open(
+        message,
+        signature,
+        originOf(request, service),
+        paidBy(request),
+      );
       if (isFrom(request, "owner")) setSignIn(reply, service, "owner", opened);
       return opened;
     },

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { KeySession } from "../../core/index.ts";
 import { revocationCalldata, sessionCalldata } from "../../core/l1/index.ts";
 import { SESSION_TYPES, sessionTypedData } from "../../core/protocol/index.ts";
+import { paidBy } from "../http/access/rate-account.ts";
 import { invalid } from "../http/errors.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
@@ -74,7 +75,7 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
     },
     success: json(200, "What to sign and to send.", sessionPreparation),
     errors: ["asset_not_found", "signature_invalid", "l1_failed"],
-    async handle({ engine, applicationId, body }) {
+    async handle({ engine, applicationId, body, request }) {
       const { ownerAddress: owner, keyAddress: key, until, limit, assetId, signature } = body;
       requireAhead(until);
       if ((await engine.transfers.session(owner, key)) !== null) throw invalid("/keyAddress", USED);
@@ -82,7 +83,8 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
       const session = { owner, key, until, limit, assetType: asset?.assetType ?? EVERY_ASSET };
       const { chainId, contract: to } = engine.settlement;
       const typedData = typedDataToWire(sessionTypedData(engine.settlement, session));
-      const taken = signature && (await engine.transfers.signedSession(session, signature));
+      const taken =
+        signature && (await engine.transfers.signedSession(session, signature, paidBy(request)));
       return { typedData, call: { chainId, to, data: sessionCalldata(session, taken) } };
     },
   }),

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import type { Engine, Principal, Uuid } from "../../core/index.ts";
+import type { Engine, Principal, SignedOptions, Uuid } from "../../core/index.ts";
 import { type Order, ordersOf } from "../../core/orders/index.ts";
+import { paidBy } from "../http/access/rate-account.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
@@ -76,7 +77,7 @@ export const settlementEndpoints: readonly Endpoint[] = [
     async handle({ engine, service, principal, request, body }) {
       requireMirrored(body);
       try {
-        return await settle({ engine, service, principal }, body);
+        return await settle({ engine, service, principal, paid: paidBy(request) }, body);
       } catch (error) {
         // The vaults of an earlier request are no longer as it says.
         const onPage = (pages: number) => request.account?.pay(pages);
@@ -101,11 +102,12 @@ interface Caller {
   readonly engine: Engine;
   readonly service: Service;
   readonly principal: Principal;
+  readonly paid: SignedOptions;
 }
 
 /** Lists the first order, and takes it by the second one. */
 async function settle(
-  { engine, service, principal }: Caller,
+  { engine, service, principal, paid }: Caller,
   { orderA, orderB }: Body,
 ): Promise<Settled> {
   const { applicationId } = principal;
@@ -122,13 +124,13 @@ async function settle(
     taker: wanted.ownerAddress,
     deadline: orderA.expirationTimestamp,
   });
-  const listed = await orders.create(principal, { ...prepared, signature: orderA.signature });
+  const listed = await orders.create(principal, { ...prepared, signature: orderA.signature }, paid);
   const { order: counter } = await orders.prepareFill(principal, listed.orderId, {
     vaultId: orderB.sellVaultId,
     deadline: orderB.expirationTimestamp,
   });
   const request = { ...counter, signature: orderB.signature };
-  const fill = () => orders.fill(principal, listed.orderId, request);
+  const fill = () => orders.fill(principal, listed.orderId, request, paid);
   const taken = (await orders.isKnown(request))
     ? await fill()
     : await service.fills.count(applicationId, fill);

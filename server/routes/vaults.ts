@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { type BatchVaultProof, type Hex, STATUSES } from "../../core/index.ts";
 import { tipOwnerOf } from "../../core/internal.ts";
+import { paidBy } from "../http/access/rate-account.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { paidBy, portal } from "./batches.ts";
+import { portal } from "./batches.ts";
 
 export const vault = s.responseComponent("Vault", {
   vaultId: s.outDecimal,

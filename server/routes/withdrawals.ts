@@ -2,6 +2,7 @@ import { z } from "zod";
 import * as core from "../../core/index.ts";
 import { isSignatureRefused } from "../../core/internal.ts";
 import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
+import { paidBy } from "../http/access/rate-account.ts";
 import { type Call, type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { preparationToWire, submissionOf, typedDataOf } from "./typed-data.ts";
@@ -241,8 +242,8 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     },
     success: json(202, "The result for each vault.", withdrawalsReply),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, ...SIGNED_ERRORS],
-    handle: async ({ engine, principal, body }) => ({
-      vaults: (await engine.withdrawals.request(principal, body)).map(listedView),
+    handle: async ({ engine, principal, body, request }) => ({
+      vaults: (await engine.withdrawals.request(principal, body, paidBy(request))).map(listedView),
     }),
   }),
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals", "listWithdrawals", {
@@ -293,15 +294,15 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     example: { vaults: [{ vaultId: "9223372036854775808", quantity: "1" }], ...SIGNED },
     success: json(202, "The result for each vault.", ownersReply),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, ...SIGNED_ERRORS, "owner_relay_off"],
-    async handle({ engine, service: { ownerRelay }, owner, body }) {
+    async handle({ engine, service: { ownerRelay }, owner, body, request }) {
       const vaultIds = body.vaults.map(({ vaultId }) => vaultId);
       const newest = await engine.withdrawals.newestOf(owner, vaultIds);
       // A repeated list is answered as before, and costs nothing more.
       const fresh = body.vaults.filter(
         ({ withdrawnBefore }, i) => !covers(newest[i], withdrawnBefore),
       ).length;
-      const request = () => engine.withdrawals.request({ owner }, body);
-      const listed = await ownerRelay.count(owner, fresh, request, (listed) => {
+      const withdraw = () => engine.withdrawals.request({ owner }, body, paidBy(request));
+      const listed = await ownerRelay.count(owner, fresh, withdraw, (listed) => {
         return listed.filter((each) => each.error === null && !each.repeated).length;
       });
       return { vaults: listed.map(listedView) };

@@ -3,7 +3,15 @@ import { MemoryLevel } from "memory-level";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { z } from "zod";
-import type { Asset, Clock, Engine, Limits, ReceiptSigner, Scope } from "../../core/index.ts";
+import type {
+  Asset,
+  Clock,
+  Engine,
+  EngineOptions,
+  Limits,
+  ReceiptSigner,
+  Scope,
+} from "../../core/index.ts";
 import { openEngine } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
 import { type Code, statusOf, TOKEN_PATH } from "../../server/http/errors.ts";
@@ -66,7 +74,9 @@ export interface Answer {
   readonly text: string;
 }
 
-export interface WorldOptions extends Omit<Partial<ServerOptions>, "engine"> {
+export interface WorldOptions
+  extends Omit<Partial<ServerOptions>, "engine">,
+    Pick<EngineOptions, "verifySignature"> {
   readonly limits?: Partial<Limits>;
   readonly store?: string;
   readonly engineVersion?: number;
@@ -85,6 +95,7 @@ export async function createWorld({
   contract = SETTLEMENT.contract,
   receiptSigner,
   clock,
+  verifySignature,
   ...server
 }: WorldOptions = {}): Promise<World> {
   const engine = await openEngine({
@@ -95,6 +106,7 @@ export async function createWorld({
     ...(limits && { limits }),
     ...(receiptSigner && { receiptSigner }),
     ...(clock && { clock }),
+    ...(verifySignature && { verifySignature }),
   });
   const { applicationId } = await engine.applications.create({ name: "First" });
   const { applicationId: otherApplicationId } = await engine.applications.create({

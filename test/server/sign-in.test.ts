@@ -3,7 +3,14 @@ import { createSiweMessage } from "viem/siwe";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { pageScripts } from "../../server/pages/bundle.ts";
 import type { ServerChain } from "../../server/service.ts";
-import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
+import {
+  type Answer,
+  createWorld,
+  refusal,
+  SETTLEMENT,
+  type World,
+  type WorldOptions,
+} from "./fixture.ts";
 
 const account = privateKeyToAccount(generatePrivateKey());
 const address = account.address.toLowerCase();
@@ -147,7 +154,11 @@ describe("an owner's sign-in", () => {
         return signature === "0x1271";
       },
     };
-    await open({ chains: new Map([[SETTLEMENT.chainId, async () => l1]]) });
+    const publicReads = { units: 600, windowSeconds: 1_000_000 };
+    await open({
+      chains: new Map([[SETTLEMENT.chainId, async () => l1]]),
+      rateLimits: { publicReads },
+    });
     expect(
       (await post("/owner/v1/sign-in", { message: await challenge(), signature: "0x1271" })).body
         .address,
@@ -157,6 +168,12 @@ describe("an owner's sign-in", () => {
         .code,
     ).toBe("signature_invalid");
     expect(asked).toEqual([address, address]);
+    // The question costs the caller's address 10 units.
+    const rate = ({ headers }: Answer) => Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
+    const given = await post("/owner/v1/challenge", { address: account.address });
+    const { message } = given.body;
+    const refused = await post("/owner/v1/sign-in", { message, signature: "0x1272" });
+    expect(rate(given) - rate(refused)).toBe(10);
   });
 });
 

@@ -1,4 +1,5 @@
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { ProofOptions, SignedOptions } from "../../../core/index.ts";
 import { later } from "../errors.ts";
 import { add, type TokenBuckets } from "./rate-limit.ts";
 
@@ -23,10 +24,22 @@ interface Prices {
    * Units of one transfer in a proof, for which its whole batch is decoded: up to 15 ms of a core.
    */
   readonly hop: number;
+  /** Units of a question to a wallet contract: one of the requests that the operator's node sells. */
+  readonly walletCheck: number;
 }
 
-export const KEY_PRICES: Prices = { unitBytes: 4 * 1024, kzgProof: 1_000, hop: 200 };
-export const PUBLIC_PRICES: Prices = { unitBytes: 64 * 1024, kzgProof: 5, hop: 1 };
+export const KEY_PRICES: Prices = {
+  unitBytes: 4 * 1024,
+  kzgProof: 1_000,
+  hop: 200,
+  walletCheck: 500,
+};
+export const PUBLIC_PRICES: Prices = {
+  unitBytes: 64 * 1024,
+  kzgProof: 5,
+  hop: 1,
+  walletCheck: 10,
+};
 /** Smaller bodies cost nothing for their size. */
 const FREE_BODY = 16 * 1024;
 /**
@@ -115,6 +128,11 @@ export class Account {
   /** Called before the engine makes proofs by KZG. */
   prove(proofs: number): void {
     this.pay(proofs * this.#prices.kzgProof);
+  }
+
+  /** Called before a node is asked whether a wallet contract takes a signature. */
+  askWallet(): void {
+    this.pay(this.#prices.walletCheck);
   }
 
   /** Called with the transfers of each vault that was proven. */
@@ -234,4 +252,12 @@ export class HeldBytes {
     add(this.#byTenant, tenant, bytes);
     this.#total += bytes;
   }
+}
+
+/** Proofs by KZG, and questions to wallet contracts, cost the caller of the request. */
+export function paidBy({ account }: FastifyRequest): ProofOptions & SignedOptions {
+  return {
+    onKzgProofs: (proofs) => account?.prove(proofs),
+    onWalletCheck: () => account?.askWallet(),
+  };
 }

@@ -2,7 +2,13 @@ import { createHmac, randomBytes } from "node:crypto";
 import { errors } from "jose";
 import { type Hex, hashMessage } from "viem";
 import { createSiweMessage, parseSiweMessage } from "viem/siwe";
-import { type Address, type Engine, type L1Reader, MintmarkError } from "../../../core/index.ts";
+import {
+  type Address,
+  type Engine,
+  type L1Reader,
+  MintmarkError,
+  type SignedOptions,
+} from "../../../core/index.ts";
 import { isSignedBy, isUndeployed, UNDEPLOYED_REFUSED } from "../../../core/protocol/index.ts";
 import { ownTokens } from "./access-token.ts";
 
@@ -87,7 +93,12 @@ export class WalletChallenges {
    * is not an open challenge of this server and origin, `credentials_expired` for a late signature,
    * or `signature_invalid`.
    */
-  async prove(message: string, signature: Hex, origin: URL): Promise<Address> {
+  async prove(
+    message: string,
+    signature: Hex,
+    origin: URL,
+    options?: SignedOptions,
+  ): Promise<Address> {
     const challenge = this.#read(message, origin);
     if (challenge === undefined || this.#used.has(challenge.nonce)) {
       throw new MintmarkError(
@@ -103,7 +114,7 @@ export class WalletChallenges {
       );
     }
     const owner = address.toLowerCase() as Address;
-    if (!(await this.#signed(owner, message, signature))) {
+    if (!(await this.#signed(owner, message, signature, options))) {
       throw new MintmarkError(
         "signature_invalid",
         isUndeployed(signature)
@@ -129,10 +140,17 @@ export class WalletChallenges {
     forgetPast(this.#used);
   }
 
-  async #signed(owner: Address, message: string, signature: Hex): Promise<boolean> {
+  async #signed(
+    owner: Address,
+    message: string,
+    signature: Hex,
+    options?: SignedOptions,
+  ): Promise<boolean> {
     const digest = hashMessage(message);
     if (await isSignedBy(owner, digest, signature)) return true;
-    return (await this.#verifySignature?.(owner, digest, signature)) ?? false;
+    if (this.#verifySignature === undefined) return false;
+    options?.onWalletCheck?.();
+    return await this.#verifySignature(owner, digest, signature);
   }
 }
 
@@ -153,8 +171,8 @@ export class OwnerChallenges extends WalletChallenges {
   }
 
   /** A sign-in for the signer of a challenge. Rejects as {@link prove} does. */
-  async open(message: string, signature: Hex, origin: URL) {
-    const address = await this.prove(message, signature, origin);
+  async open(message: string, signature: Hex, origin: URL, options?: SignedOptions) {
+    const address = await this.prove(message, signature, origin, options);
     const exp = Math.floor(Date.now() / 1000) + SIGN_IN_SECONDS;
     return {
       token: await this.#tokens.sign({ sub: address, exp }),
