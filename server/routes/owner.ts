@@ -214,6 +214,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
         throw new MintmarkError("vault_not_found", "No such vault of this owner.");
       const proof = await service.engine.proofs.exit(vaultId, paidBy(request));
       request.account?.proven(proof.hops?.length ?? 0);
+      request.account?.askNode();
       const kit = await exportExitKit(proof, await payingChain(service, vault.chainId));
       return exitKitToJson(kit) as z.output<typeof exitKit>;
     },

@@ -168,12 +168,12 @@ describe("an owner's sign-in", () => {
         .code,
     ).toBe("signature_invalid");
     expect(asked).toEqual([address, address]);
-    // The question costs the caller's address 10 units.
+    // The question costs the caller's address 5 units.
     const rate = ({ headers }: Answer) => Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
     const given = await post("/owner/v1/challenge", { address: account.address });
     const { message } = given.body;
     const refused = await post("/owner/v1/sign-in", { message, signature: "0x1272" });
-    expect(rate(given) - rate(refused)).toBe(10);
+    expect(rate(given) - rate(refused)).toBe(5);
   });
 });
 

@@ -72,16 +72,22 @@ test("a question to a wallet contract costs an application's key 500 units", asy
   expect(asked).toEqual(all.map(() => owner.address.toLowerCase()));
 });
 
-test("it costs an owner who is signed in 10 of the address's units", async () => {
+test("it costs an owner who is signed in 5 of the address's units", async () => {
   const session = await signedIn(world, owner);
   const all = Object.entries(await requests("/owner/v1"));
   for (const [path, body] of all) {
     const before = await world.send("GET", "/owner/v1/sign-in", session);
     const refused = await world.send("POST", path, { ...session, body });
     expect([path, refusal(refused).code]).toEqual([path, "signature_invalid"]);
-    expect(left(before) - left(refused)).toBe(10);
+    expect(left(before) - left(refused)).toBe(5);
   }
   expect(asked).toHaveLength(all.length);
+  const { units } = await final();
+  const before = await world.send("GET", "/owner/v1/sign-in", session);
+  // This server has no chain, which it finds out when it asks.
+  const kit = await world.send("GET", `/owner/v1/vaults/${units}/exit-kit`, session);
+  expect(refusal(kit).code).toBe("l1_failed");
+  expect(left(before) - left(kit)).toBe(5);
 });
 
 test("a node is not asked for a caller who has no units left", async () => {

@@ -24,21 +24,21 @@ interface Prices {
    * Units of one transfer in a proof, for which its whole batch is decoded: up to 15 ms of a core.
    */
   readonly hop: number;
-  /** Units of a question to a wallet contract: one of the requests that the operator's node sells. */
-  readonly walletCheck: number;
+  /** Units of what a node is asked for: the operator buys its answers, and has only so many a day. */
+  readonly nodeQuestion: number;
 }
 
 export const KEY_PRICES: Prices = {
   unitBytes: 4 * 1024,
   kzgProof: 1_000,
   hop: 200,
-  walletCheck: 500,
+  nodeQuestion: 500,
 };
 export const PUBLIC_PRICES: Prices = {
   unitBytes: 64 * 1024,
   kzgProof: 5,
   hop: 1,
-  walletCheck: 10,
+  nodeQuestion: 5,
 };
 /** Smaller bodies cost nothing for their size. */
 const FREE_BODY = 16 * 1024;
@@ -130,9 +130,9 @@ export class Account {
     this.pay(proofs * this.#prices.kzgProof);
   }
 
-  /** Called before a node is asked whether a wallet contract takes a signature. */
-  askWallet(): void {
-    this.pay(this.#prices.walletCheck);
+  /** Called before a node is asked: for a wallet contract's answer, or for an exit kit. */
+  askNode(): void {
+    this.pay(this.#prices.nodeQuestion);
   }
 
   /** Called with the transfers of each vault that was proven. */
@@ -258,6 +258,6 @@ export class HeldBytes {
 export function paidBy({ account }: FastifyRequest): ProofOptions & SignedOptions {
   return {
     onKzgProofs: (proofs) => account?.prove(proofs),
-    onWalletCheck: () => account?.askWallet(),
+    onWalletCheck: () => account?.askNode(),
   };
 }
