@@ -35,12 +35,12 @@ interface IWithdrawals {
     /// @notice Neither the caller nor the signer of the item's list owns the vault.
     error NotOwner(uint64 vaultId, address account);
     error AuthorizationExpired(uint64 deadline);
-    /// @notice The signer has cancelled the list, or all that it signs of this vault.
-    /// @param id The list's digest, or the vault's id.
+    /// @notice The signer has cancelled the list or the order, or all that it signs of this vault.
+    /// @param id The digest of the list or the order, or the vault's id.
     error AuthorizationIsCancelled(bytes32 id);
     /// @notice The account has not signed this digest.
     error SignatureInvalid(bytes32 digest);
-    /// @notice The item's list names another quantity as withdrawn before.
+    /// @notice The item's list, or the order, names another quantity as withdrawn before.
     error NotListed(uint64 vaultId);
     /// @notice `mintFor` reverted. `reason` is the first 256 bytes of its error.
     error TokenRefused(address token, bytes reason);
@@ -108,14 +108,14 @@ interface IWithdrawals {
 
 /// @title Cancelling what an owner has signed.
 interface ICancellations {
-    /// @param id The digest of a list, or the id of a vault.
+    /// @param id The digest of a list or an order, or the id of a vault.
     event AuthorizationCancelled(address indexed signer, bytes32 indexed id);
 
-    /// @notice Takes back, for ever, the signer's `WithdrawalList` of a digest, whether it was
-    /// signed or not, or what all its lists say of a vault. The signer can still call
-    /// {IWithdrawals-withdraw}. Nothing else of the vault changes: neither who owns it, nor which
-    /// transfers count.
-    /// @param id The list's EIP-712 digest, or the vault's id.
+    /// @notice Takes back, for ever, the signer's `WithdrawalList` or `Order` of a digest, whether
+    /// it was signed or not, or what all its lists and orders say of a vault. The signer can still
+    /// call {IWithdrawals-withdraw}. Nothing else of the vault changes: neither who owns it, nor
+    /// which transfers count.
+    /// @param id The EIP-712 digest of the list or the order, or the vault's id.
     /// @param signature Empty when the signer calls. Otherwise the signer's, over the EIP-712
     /// message `Cancellation`. Anybody may bring it; only the first time does anything.
     function cancel(address signer, bytes32 id, bytes calldata signature) external;

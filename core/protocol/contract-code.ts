@@ -7,11 +7,11 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":23117,"hash":"0x83b32f8d3fc420e321aec7ac5029ff09a6dbad59ad7273445fb3470cab14aad0","immutables":{"administrationCode":[3253,15711],"transfersCode":[278,15918,15963],"makingsCode":[4817,15747,15792],"changeDelay":[1919],"_domainChainId":[17501],"_domainHash":[17539],"maturity":[1147,2892,9620]},"creation":{"bytes":46623,"hash":"0xd3a7f608216df54d06e68a87b038186ede667e1526b91d1cd176cd6e91a04b37"}},
-  Administration: {"bytes":21323,"hash":"0x09702c1f9ddb632ec2b03c41669afb199cb43fdf04fa9b325bfa39b9c271f296","immutables":{},"creation":{"bytes":21349,"hash":"0x2bbff8ee21a39c4e99766e914e1642a326e34ea8b0253f51ea162a083b2496ec"}},
-  Transfers: {"bytes":24275,"hash":"0x28f46e713a72f0eba939b1003fdb5a62e93fd2a8407bb00e398679cc59ad63ba","immutables":{},"creation":{"bytes":24301,"hash":"0xee54ce2526945675f7fe232986b9becef375c1243b4f5554e11010d811dda60c"}},
-  Makings: {"bytes":24192,"hash":"0xd01d92f0d233c16a6b40a01eeb5a6b9769605587283efe305919ca7922c05469","immutables":{},"creation":{"bytes":24218,"hash":"0xe02972ed0f7b38cacc2199a0fd3d4f23822647c45a67fbc89bc1ff42299124fa"}},
-  StateMirror: {"bytes":22890,"hash":"0x3c8eb95eb898c6d8ae129f11e8ce64b0b28b3434042b33f8e569844ad948a3ab","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0xacc12523484dd51b1146bc8f75974249c622c5b2304308927a6fe2b5555efb4a"}},
+  StateCommitment: {"bytes":23117,"hash":"0xc2df2fda75f4a3178a6c8c9347c3ade943705d024e724a3146a0258f4d205d3f","immutables":{"administrationCode":[3253,15711],"transfersCode":[278,15918,15963],"makingsCode":[4817,15747,15792],"changeDelay":[1919],"_domainChainId":[17501],"_domainHash":[17539],"maturity":[1147,2892,9620]},"creation":{"bytes":46623,"hash":"0x8ab7ec54f66fe449dc89a1292f1e90c4d6d7c04636d2d4aee7c48e56fc7fc907"}},
+  Administration: {"bytes":21323,"hash":"0x2b8e1227481d096c71f9cc605db0ce150cc7cc035672bf45750e03bf5bd8c47a","immutables":{},"creation":{"bytes":21349,"hash":"0x9b57ea0779c5e41ef5ed3705a6a97a01d2a0b83fcec7cdf47b69c87ddb96a27e"}},
+  Transfers: {"bytes":24275,"hash":"0x9b6aefea23d3160c34b92be81ff1ec041313a846227aea7f0b1e71582d89de74","immutables":{},"creation":{"bytes":24301,"hash":"0xfb1b4c096dc5f4e301774a62d29d908df8c73c79a35dd7420c1c299c6dfc49b0"}},
+  Makings: {"bytes":24192,"hash":"0xb1e3c692705c90194441208a4fc8dbe45f3555d7e4801b761fbfd8fa56151d78","immutables":{},"creation":{"bytes":24218,"hash":"0x0947a42906dfabfdb8f77ff12371a9acf14c257a9902254c3a2dc6063c508f00"}},
+  StateMirror: {"bytes":22890,"hash":"0x8df4dbd7222283040846d7fc2f2e1356c40838fc0a3e20d60cdf17aff3869d3d","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0xb525ba2e8402d4c23cf2af2aad9d30013afcbc5f3dec9084dde154ce68949970"}},
 } as const;
 
 /**
