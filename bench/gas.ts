@@ -22,8 +22,11 @@ if (option === "--prices") {
   const isGiven = [3, 4].includes(others.length) && [l1, blob, ether, base].every((one) => one > 0);
   if (!isGiven) refuse();
   const page = await readFile(GAS_PAGE, "utf8");
-  const { blobs, validium } = yearOfMinutes(page, { l1, blob, ether, base });
-  const year = `A batch each minute costs ${blobs} a year in blobs, and ${validium} as validium on Base.`;
+  const { blobs, validium, calldata } = yearOfMinutes(page, { l1, blob, ether, base });
+  const year = [
+    `A batch each minute costs ${blobs} a year in blobs, ${validium} as validium on Base,`,
+    `and ${calldata} in calldata on Base if it holds 64 mints.`,
+  ].join(" ");
   process.stdout.write(`${priceTable(page, { l1, blob, ether, base })}\n\n${year}\n`);
 } else if (others.length > 0 || (option !== undefined && option !== "--json")) {
   refuse();

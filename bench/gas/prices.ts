@@ -21,6 +21,7 @@ const BLOB_GAS = 32;
 /** A blob costs all of its elements, however few hold a mint. */
 const ELEMENTS = 4_096;
 const MINUTES_OF_A_YEAR = 365 * 24 * 60;
+const MINTS_OF_A_MINUTE = "64 ERC-721, each to another owner, random ids";
 const EXIT = "ERC-721, owner calls, storage word shared";
 
 /**
@@ -90,6 +91,14 @@ export function priceTable(gasPage: string, { l1, blob, ether, base }: Prices): 
       "a script",
     ],
     [
+      "ERC-1155 minted on Base, 100 ids at once to one owner",
+      million(plain("ERC-1155, 100 ids at once, one owner"), base),
+      "none",
+      "Base",
+      "at once",
+      "a script",
+    ],
+    [
       "ERC721A on Base, 100 at once to one owner",
       million(plain("ERC721A, 100 at once, one owner"), base),
       "none",
@@ -118,7 +127,8 @@ export function priceTable(gasPage: string, { l1, blob, ether, base }: Prices): 
 }
 
 /**
- * A year of batches, one each minute, in dollars. A batch costs the same however few mints it holds.
+ * A year of batches, one each minute, in dollars. A batch costs the same however few mints it holds,
+ * but for one in calldata, which is taken for 64 mints.
  *
  * @param gasPage - the Markdown of docs/gas.md, which has the figures
  * @throws Error when the page lacks a figure
@@ -131,10 +141,12 @@ export function yearOfMinutes(gasPage: string, { l1, blob, ether, base }: Prices
     "4,096 mints in one blob",
   );
   const validium = figureIn(gasPage, "validium-batches", "transaction", "3 of 5 signatures");
+  const calldata = figureIn(gasPage, "rollup-batches", "transaction", MINTS_OF_A_MINUTE);
   const year = (gwei: number) => money(gwei * 1e-9 * ether * MINUTES_OF_A_YEAR);
   return {
     blobs: year(oneBlob * l1 + BLOB_GAS * ELEMENTS * blob),
     validium: year(validium * base),
+    calldata: year(calldata * base),
   };
 }
 

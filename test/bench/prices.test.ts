@@ -25,13 +25,18 @@ test("README's table of costs has the figures of docs/gas.md at the prices that 
 });
 
 test("README's sentences have the table's figures", () => {
-  const { blobs, validium } = yearOfMinutes(GAS_PAGE, PRICES);
-  expect(README.replaceAll("\n", " ")).toContain(
-    `A batch each minute costs ${blobs} a year in blobs, and ${validium} as validium on Base`,
+  const { blobs, validium, calldata } = yearOfMinutes(GAS_PAGE, PRICES);
+  const text = README.replaceAll("\n", " ");
+  expect(text).toContain(
+    `costs ${blobs} a year in blobs, ${validium} as validium on Base, and ${calldata} in calldata on Base if it holds 64 mints`,
   );
   const direct = costOf(README, "ERC-721 minted on Base, 100 a transaction") ?? "";
   expect(direct).toMatch(/^\$47\d$/);
-  expect(README).toContain("direct mints cost some $470 a million");
+  expect(text).toContain("costs some $470 a million");
+  const many = ["ERC-1155 minted on Base, 100 ids at once", "ERC721A on Base"].map((choice) =>
+    costOf(README, choice),
+  );
+  expect(text).toContain(`at once ${many[1]} to ${many[0]}`);
   const spike = priceTable(GAS_PAGE, { ...PRICES, l1: 27, blob: 27 / 16 });
   const inBlobs = costOf(spike, "Mintmark on L1, in blobs");
   expect(README).toContain(`costs ${inBlobs} a million`);
