@@ -9,7 +9,7 @@ import { type Extent, FLAG, resultOf, run, type Section } from "./harness.ts";
 import { keccakSection } from "./keccak.ts";
 import { memberSection } from "./member.ts";
 import { ordersSection } from "./orders.ts";
-import { machine, type Report, type SectionResult, sectionsText, writePage } from "./report.ts";
+import { machine, type Report, type SectionResult, sectionsText, writeSection } from "./report.ts";
 import { transfersSection } from "./transfers.ts";
 import { treesSection } from "./trees.ts";
 
@@ -33,20 +33,10 @@ const USAGE = `Usage: npm run bench -- [options]
   --only a,b   measure only these sections: ${SECTIONS.map(({ name }) => name).join(", ")}
   --full       the engine and a cluster with 10 million mints before, too: some minutes more
   --json       print the results as JSON and nothing else
-  --write      write docs/bench.md; all sections
+  --write      write the sections into docs/bench.md
   --against <revision>   instead, compare mints with another revision's, in turns on this machine: some minutes
   --help       print this
 `;
-
-const PAGE = {
-  file: "bench.md",
-  title: "Benchmarks",
-  command: "npm run bench",
-  about:
-    "CPU times bear other programs on the same cores, wall-clock figures do not. Figures are medians. In brackets: how " +
-    "many times as good the reference row is, in the same run; below 1 the row is better. Compare within a table only: " +
-    "all rows of a table were measured in turns.",
-};
 
 const line = progressLine();
 
@@ -68,8 +58,6 @@ await runCommand(async () => {
     const text = values.json ? JSON.stringify(turns, null, 2) : againstText(values.against, turns);
     return void process.stdout.write(`${text}\n`);
   }
-  if (values.write && values.only !== undefined)
-    throw new Error("--write needs all sections; leave out --only");
   const results: SectionResult[] = [];
   const report: Report = { machine: machine(), sections: results };
   const sections = chosen(values.only);
@@ -84,7 +72,8 @@ await runCommand(async () => {
     if (!values.json) process.stdout.write(`\n${sectionsText([result])}`);
   }
   if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-  if (values.write) await writePage(PAGE, report);
+  if (!values.write) return;
+  for (const result of results) await writeSection("bench.md", result, report.machine);
 });
 
 function chosen(only: string | undefined): readonly Section[] {

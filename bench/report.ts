@@ -78,7 +78,7 @@ function subjectsOf(rows: readonly Row[]): string[] {
   ];
 }
 
-/** The section of `npm run bench:scale`, which the page of `npm run bench` keeps. */
+/** The section of `npm run bench:scale` in docs/bench.md. */
 export const LARGE_STORES = {
   name: "scale",
   title: "Large stores",
@@ -89,23 +89,25 @@ export const LARGE_STORES = {
     "machine did.",
 } as const;
 
-/** The sections of `npm run bench:http -- --tail`, which the page of `npm run bench` keeps too. */
+/** The sections of `npm run bench:http -- --tail` in docs/bench.md. */
 export const TAIL_TITLES = [
   "Single mints beside everything else",
   "Where the slowest hundredth waited",
 ] as const;
-const KEPT = [LARGE_STORES.title, ...TAIL_TITLES];
 
-/** Puts a section into a page in place of the one with its title, or at the end. */
+/**
+ * Puts a section into a page of docs/, in place of the one with its title, or at the end. It tells
+ * when and where it was measured.
+ */
 export async function writeSection(
   file: string,
   section: SectionResult,
-  { cpu, cores, load }: ReturnType<typeof machine>,
+  { cpu, cores, node, load }: ReturnType<typeof machine>,
 ): Promise<void> {
   const page = new URL(`../docs/${file}`, import.meta.url);
   const text = await readFile(page, "utf8");
   const known = sectionIn(text, section.title);
-  const where = `Measured on ${cpu}, ${cores} cores, ${new Date().toISOString().slice(0, 10)}; the load average was ${load.toFixed(1)}.`;
+  const where = `Measured on ${cpu}, ${cores} cores, Node ${node}, ${new Date().toISOString().slice(0, 10)}; the load average was ${load.toFixed(1)}.`;
   const written = `${sectionsText([section]).trimEnd()}\n\n${wrapped(where)}\n`;
   await writeFile(
     page,
@@ -128,8 +130,6 @@ export async function writePage(
 ): Promise<void> {
   const { cpu, cores, node, platform, load } = machine;
   const page = new URL(`../docs/${file}`, import.meta.url);
-  const before = await readFile(page, "utf8");
-  const kept = KEPT.flatMap((title) => sectionIn(before, title)?.trimEnd() ?? []);
   const where = `${cpu}, ${cores} cores, ${platform}, Node ${node}, ${new Date().toISOString().slice(0, 10)}`;
   const text = [
     `# ${title}`,
@@ -138,7 +138,6 @@ export async function writePage(
     wrapped(`The load average when the run began was ${load.toFixed(1)}. ${about}`),
     "",
     sectionsText(sections),
-    ...kept.map((section) => `${section}\n`),
   ];
   await writeFile(page, text.join("\n"));
 }
