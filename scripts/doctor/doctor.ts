@@ -202,8 +202,10 @@ async function backup({ backup: folder }: Places): Promise<Result> {
   return hours > 24 ? fault(found, "Look at the schedule of `mintmark backup`.") : ok(found);
 }
 
-const readinessCheck = z.object({ status: z.string(), detail: z.string().optional() });
-const readiness = z.object({ checks: z.record(z.string(), readinessCheck) });
+const notReady = z.object({
+  detail: z.string(),
+  errors: z.array(z.object({ pointer: z.string(), detail: z.string() })),
+});
 
 async function server(config: Config, { isStopped }: Places): Promise<Result | Result[]> {
   const url = `http://${config.MINTMARK_HOST === "0.0.0.0" ? "127.0.0.1" : config.MINTMARK_HOST}:${config.MINTMARK_PORT}`;
@@ -219,15 +221,18 @@ async function server(config: Config, { isStopped }: Places): Promise<Result | R
   const other = await otherVersion(url);
   const old = other === null ? [] : [warning(`the server runs Mintmark ${other}`, SAME_VERSION)];
   if (reply.ok) return [ok(`${url} is ready`), ...old];
-  const parsed = readiness.safeParse(body);
-  const failing = parsed.success
-    ? Object.entries(parsed.data.checks).filter(([, { status }]) => status !== "ok")
-    : [];
-  if (failing.length === 0)
-    return fault(`${url} is not ready (${reply.status})`, "Look at the server's log.");
-  const faults = failing.map(([name, { detail }]) =>
-    fault(`${name}: ${detail ?? "it fails"}`, `Find the check ${name} in docs/operating.md.`),
-  );
+  const { data: told } = notReady.safeParse(body);
+  if (!told?.errors.length) {
+    const why = told === undefined ? "" : `: ${told.detail}`;
+    return [
+      fault(`${url} is not ready (${reply.status})${why}`, "Look at the server's log."),
+      ...old,
+    ];
+  }
+  const faults = told.errors.map(({ pointer, detail }) => {
+    const name = pointer.replace("/checks/", "");
+    return fault(`${name}: ${detail}`, `Find the check ${name} in docs/operating.md.`);
+  });
   return [...faults, ...old];
 }
 
