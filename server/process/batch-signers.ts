@@ -125,11 +125,11 @@ function buildSignerServer<Terms extends object>(
   app.get("/healthz", sayHealthy);
 
   app.get("/readyz", async () => {
-    if (!isInStep())
-      throw new ServerError(
-        "not_ready",
-        "The archive is not up to date with L1; the log has the reason.",
-      );
+    if (!isInStep()) {
+      const detail = "the archive is not up to date with L1; the log has the reason";
+      const issues = [{ pointer: "/checks/archive", code: "not_ready" as const, detail }];
+      throw new ServerError("not_ready", undefined, { issues });
+    }
     return { status: "Ready" };
   });
 

@@ -73,6 +73,7 @@ const BATCH_BYTES = 32 * 1024 * 1024;
 let chain: Chain;
 let members: readonly CommitteeMember[];
 let app: FastifyInstance;
+const watcher = { lastError: null as unknown };
 
 beforeAll(async () => {
   chain = await createChain();
@@ -83,7 +84,7 @@ beforeAll(async () => {
   app = buildMemberServer({
     member,
     l1,
-    watcher: { lastError: null },
+    watcher,
     maxOutgoingBytes: 1,
     hosts: ["member.example"],
   });
@@ -101,6 +102,15 @@ test("a member refuses requests with another site's name", async () => {
   expect(await statusAt("attacker.example")).toBe(421);
   for (const host of ["member.example:3100", "127.0.0.1", "member"])
     expect(await statusAt(host)).toBe(200);
+});
+
+test("a member that does not follow L1 is not ready, and says so", async () => {
+  watcher.lastError = new Error("https://node.example/secret does not answer");
+  const reply = await app.inject({ url: "/readyz", headers: { host: "member" } });
+  watcher.lastError = null;
+  expect(reply.statusCode).toBe(503);
+  const detail = "the archive is not up to date with L1; the log has the reason";
+  expect(reply.json().errors).toEqual([{ pointer: "/checks/archive", code: "not_ready", detail }]);
 });
 
 test("a member is not exhausted by clients that request batches and do not read them", async () => {
