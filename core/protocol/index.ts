@@ -3,7 +3,7 @@
  * docs/protocol.md.
  */
 export type { VaultProof } from "../ports.ts";
-export { assetType, MAX_QUANTUM, mintableAssetId } from "./asset.ts";
+export { assetType, MAX_QUANTUM } from "./asset.ts";
 export type { Attestation, CommitteeMembers, MemberSignature } from "./attestation.ts";
 export { committeeHash, encodeAttestation, MAX_MEMBERS } from "./attestation.ts";
 export {

@@ -1,17 +1,25 @@
-import { toFunctionSelector } from "viem";
+import { encodePacked, keccak256, toFunctionSelector } from "viem";
 import { describe, expect, it } from "vitest";
-import type { Address, Hash } from "../../../core/model.ts";
-import { assetType, MAX_QUANTUM, mintableAssetId } from "../../../core/protocol/asset.ts";
+import type { Address, Hash, Hex, Standard } from "../../../core/model.ts";
+import { assetType, MAX_QUANTUM } from "../../../core/protocol/asset.ts";
 import { vectors } from "./vectors.ts";
 
 const TOKEN: Address = "0x5da41d8b03b656ac0daac9f27b98feba461dfbad";
+
+/** StarkEx publishes no asset types, only the ids that it derives from them. */
+function mintableAssetId(standard: Standard, type: Hash, blob: Hex): bigint {
+  const parts = ["MINTABLE:", BigInt(type), keccak256(blob)] as const;
+  const hash = BigInt(keccak256(encodePacked(["string", "uint256", "bytes32"], parts)));
+  const flags = { erc20: 0b111n, erc721: 0b100n, erc1155: 0b110n };
+  return (hash & ((1n << 240n) - 1n)) | (flags[standard] << 248n);
+}
 
 describe("asset types", () => {
   it.each(vectors("starkex-assets").vectors)(
     "give StarkEx's published asset id: $standard $mintingBlob",
     (vector) => {
       const type = assetType(vector.standard, vector.token, BigInt(vector.quantum));
-      expect(BigInt(mintableAssetId(vector.standard, type, vector.mintingBlob))).toBe(
+      expect(mintableAssetId(vector.standard, type, vector.mintingBlob)).toBe(
         BigInt(vector.assetId),
       );
     },
@@ -23,7 +31,7 @@ describe("asset types", () => {
       const type = assetType(standard, token, BigInt(quantum));
       expect([type, mintableAssetId(standard, type, blob)]).toEqual([
         made.assetType,
-        made.mintableAssetId,
+        BigInt(made.mintableAssetId),
       ]);
     },
   );
