@@ -45,10 +45,22 @@ export type Answers = z.output<typeof answers>;
 /** The form in which the file and the record have the answers. */
 export type GivenAnswers = z.input<typeof answers>;
 
-const none = z.literal("none").transform(() => undefined);
+const orNone = <T>(known: z.ZodType<T>) =>
+  z.preprocess((text) => (text === "none" ? undefined : text), known.optional());
+const standards = z.enum(
+  tokenSetting.shape.standard.options,
+  "Give erc20, erc721, erc1155 or none.",
+);
 const yesOrNo = z
-  .stringFormat("yes or no", /^(y|yes|n|no)$/i)
+  .stringFormat("yes or no", /^(y|yes|n|no)$/i, "Give yes or no.")
   .transform((text) => /^y/i.test(text));
+const membersHere = z
+  .stringFormat(
+    "members",
+    (text) => /^\d{1,3}$/.test(text) && Number(text) <= MAX_MEMBERS,
+    `Give a number from 0 to ${MAX_MEMBERS}.`,
+  )
+  .transform(Number);
 
 /**
  * Asks on the terminal what is not obvious. An empty line takes the default; a wrong answer is asked
@@ -63,19 +75,18 @@ export function askTerms(signal: AbortSignal, isSolo: boolean): Promise<GivenAns
       process.stderr.write(`${error.issues.map(({ message }) => message).join("; ")}\n`);
       return ask(question, fallback, answer);
     };
-    const count = z.coerce.number().pipe(answers.shape.members.unwrap());
     const members = isSolo
       ? undefined
-      : await ask("How many committee members run from this folder?", "3", count);
+      : await ask("How many committee members run from this folder?", "3", membersHere);
     const multisig = await ask(
       "Which multisig administers the contracts? (an address, or none)",
       "none",
-      none.or(address("an address, or none")),
+      orNone(address("an address, or none")),
     );
     const standard = await ask(
       "Which token to deploy? (erc20, erc721, erc1155 or none)",
       "erc721",
-      none.or(tokenSetting.shape.standard),
+      orNone(standards),
     );
     if (standard === undefined) return { members, multisig };
     const name = await ask("Its name?", "Swords", tokenSetting.shape.name);

@@ -31,6 +31,20 @@ test("asks whether the token is transferable, and asks again for a wrong answer"
   expect(shown.join("")).toMatch(/May owners transfer it .+ for ever\. \[yes\]/);
 });
 
+test("a wrong answer is told what is wanted, question by question", async () => {
+  const hex = `0xd8da6bf26964af9d7eed9e03e53415d37aa9604${"5"}`;
+  const wrong = ["three", "65", "1.5", "", "0x12", hex.replace("d8da", "D8da"), ""];
+  const { shown } = typing(...wrong, "erc-721", "", "", "", "perhaps", "");
+  await askTerms(new AbortController().signal, false);
+  expect(shown.filter((text) => !text.includes("["))).toEqual([
+    ...Array(3).fill("Give a number from 0 to 64.\n"),
+    "Give an address, or none.\n",
+    expect.stringMatching(/checksum/),
+    "Give erc20, erc721, erc1155 or none.\n",
+    "Give yes or no.\n",
+  ]);
+});
+
 test("asks a server that runs alone for no members", async () => {
   const { shown } = typing("none", "erc1155", "Potions", "PTN", "");
   expect(await askTerms(new AbortController().signal, true)).toMatchObject({
