@@ -51,8 +51,8 @@ export const upCommand = command({
       sourcify: settings.MINTMARK_SOURCIFY,
       given: answers as GivenAnswers | undefined,
       profile,
-      ask: async () =>
-        isAllowed || !process.stdin.isTTY ? {} : askTerms(signal, profile === "solo"),
+      isAttended: isAllowed || process.stdin.isTTY === true,
+      ask: async (isSolo) => (isAllowed ? {} : askTerms(signal, isSolo)),
       allow: async (question) => isAllowed || confirm(question, signal),
       say,
       progress: process.stderr.isTTY ? progress : progressLines(say),

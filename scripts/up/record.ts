@@ -58,8 +58,10 @@ export interface UpOptions {
   readonly given: GivenAnswers | undefined;
   /** The profile of a new deployment; default that of its terms. */
   readonly profile?: GivenAnswers["profile"];
+  /** False when nobody is there to be asked: then the command must not need to ask. */
+  readonly isAttended: boolean;
   /** The terms of a new deployment, when none are given. */
-  readonly ask: () => Promise<GivenAnswers>;
+  readonly ask: (isSolo: boolean) => Promise<GivenAnswers>;
   readonly allow: (question: string) => Promise<boolean>;
   readonly say: (line: string) => void;
   readonly progress: (line: string) => void;

@@ -88,7 +88,7 @@ export function askTerms(signal: AbortSignal, isSolo: boolean): Promise<GivenAns
       "erc721",
       orNone(standards),
     );
-    if (standard === undefined) return { members, multisig };
+    if (standard === undefined) return { members, multisig, tokens: [] };
     const name = await ask("Its name?", "Swords", tokenSetting.shape.name);
     const symbol = await ask("Its symbol?", "SWRD", tokenSetting.shape.symbol);
     const transferable = await ask(
@@ -100,10 +100,15 @@ export function askTerms(signal: AbortSignal, isSolo: boolean): Promise<GivenAns
   });
 }
 
+export function nobodyAnswers(): UsageError {
+  return new UsageError(
+    "nobody can answer here: give --yes to spend without a question, and the terms by --answers",
+  );
+}
+
 /** Asks before money is spent. */
 export async function confirm(question: string, signal: AbortSignal): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw new UsageError("nobody can answer here: give --yes to spend without a question");
+  if (!process.stdin.isTTY) throw nobodyAnswers();
   return onTerminal(async (terminal) =>
     /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `, { signal })).trim()),
   );

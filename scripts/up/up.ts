@@ -13,7 +13,7 @@ import { processesOf, writeFiles } from "./processes.ts";
 import { deploymentIn, readUp, type UpOptions, type UpRecord, writeUp } from "./record.ts";
 import { seedStore } from "./seed.ts";
 import { type Published, publishSources } from "./sourcify.ts";
-import { answers as answersSchema, type GivenAnswers } from "./terms.ts";
+import { answers as answersSchema, type GivenAnswers, nobodyAnswers } from "./terms.ts";
 
 export type UpResult = Awaited<ReturnType<typeof up>>;
 
@@ -31,6 +31,9 @@ export async function up(options: UpOptions) {
   const pending = pendingOf(deploymentIn(folder, there.chainId));
   const isBegun = deployed !== undefined || !(await pending.isEmpty());
   const { answers, terms } = await termsOf(options, earlier?.answers, isBegun);
+  // A refusal must come before keys are made and accounts get money.
+  const isComplete = deployed !== undefined && deployed.tokens.length >= terms.tokens.length;
+  if (!isComplete && !options.isAttended) throw nobodyAnswers();
   const symbol = network?.symbol ?? "ETH";
   say(
     `network     ${network?.title ?? `chain ${there.chainId}`}; blocks are final after ${network?.finality ?? "a time that its node decides"}`,
@@ -125,7 +128,7 @@ function requireChain(
  * that are added.
  */
 async function termsOf(
-  { given, profile, ask, say }: UpOptions,
+  { given, profile, isAttended, ask, say }: UpOptions,
   earlier: GivenAnswers | undefined,
   isBegun: boolean,
 ) {
@@ -149,8 +152,13 @@ async function termsOf(
     };
     return { answers, terms: parsed(answers) };
   }
-  const terms = given ?? earlier ?? (await ask());
-  const answers = profile === undefined ? terms : { ...terms, profile };
+  const { profile: recorded, ...known } = earlier ?? {};
+  // Nobody chose the terms of a record that has none.
+  const chosen = given ?? (Object.keys(known).length > 0 ? earlier : undefined);
+  const own = profile ?? (given === undefined ? recorded : undefined);
+  if (chosen === undefined && !isAttended) throw nobodyAnswers();
+  const terms = chosen ?? (await ask(own === "solo"));
+  const answers = own === undefined ? terms : { ...terms, profile: own };
   return { answers, terms: parsed(answers) };
 }
 
