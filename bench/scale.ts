@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -6,6 +6,7 @@ import { runCommand } from "../scripts/cli/errors.ts";
 import { progressLine } from "../scripts/cli/output.ts";
 import { FLAG, run } from "./harness.ts";
 import { LARGE_STORES, machine, type Row, sectionsText, writeSection } from "./report.ts";
+import { type Figures, forget, keep, type Origin, originHere, resume } from "./scale-kept.ts";
 
 /** `npm run bench:scale`: what a large store costs its operator. */
 
@@ -16,7 +17,8 @@ const USAGE = `Usage: npm run bench:scale -- [options]
   --write          write the table into docs/bench.md
   --help           print this
 
-Each step runs in a process of its own, and its figures are kept: an interrupted run goes on.
+Each step runs in a process of its own, and its figures are kept until the end: an interrupted run
+goes on, if commit, Node and processor are still the same.
 `;
 
 /** Each step with the figures that it gives; the last one puts the backup in place of the store. */
@@ -48,8 +50,6 @@ const FIGURES = [
   ["restoreMb", "most while restoring, MB"],
 ] as const;
 
-type Figures = Record<string, number>;
-
 const line = progressLine();
 
 await runCommand(async () => {
@@ -65,9 +65,12 @@ await runCommand(async () => {
   const sizes = values.vaults.split(",").map(Number);
   if (!sizes.every((size) => Number.isSafeInteger(size) && size >= 100_000))
     throw new Error(`--vaults takes whole numbers from 100,000\n\n${USAGE}`);
+  const where = machine();
+  const origin = originHere(where);
+  const folderOf = (size: number) => resolve(values.folder, String(size));
   const rows: Row[] = [];
   for (const size of sizes) {
-    const figures = await measured(resolve(values.folder, String(size)), size);
+    const figures = await measured(folderOf(size), size, origin);
     const tick = size.toLocaleString("en-US", { notation: "compact" });
     rows.push({
       label: `${size.toLocaleString("en-US")} vaults`,
@@ -90,15 +93,13 @@ await runCommand(async () => {
     reference: null,
   };
   process.stdout.write(`\n${sectionsText([section])}`);
-  if (values.write) await writeSection("bench.md", section, machine());
+  if (values.write) await writeSection("bench.md", section, where);
+  for (const size of sizes) await forget(folderOf(size));
 });
 
-/** The figures of all steps. Those that an earlier run has are not measured again. */
-async function measured(folder: string, size: number): Promise<Figures> {
-  await mkdir(folder, { recursive: true });
-  const file = join(folder, "figures.json");
-  const stored = await readFile(file, "utf8").catch(() => null);
-  const figures = (stored === null ? {} : JSON.parse(stored)) as Record<string, Figures>;
+/** The figures of all steps. Those that an interrupted run has kept are not measured again. */
+async function measured(folder: string, size: number, origin: Origin): Promise<Figures> {
+  const figures = await resume(folder, origin, (text) => process.stderr.write(`${text}\n`));
   for (const step of STEPS) {
     if (figures[step] !== undefined) continue;
     const progress = (where: string) =>
@@ -106,7 +107,7 @@ async function measured(folder: string, size: number): Promise<Figures> {
     progress(step);
     const how = { options: ["--expose-gc", "--disable-warning=ExperimentalWarning"], progress };
     figures[step] = JSON.parse(await run("./scale-row.ts", [step, folder, String(size)], how));
-    await writeFile(file, JSON.stringify(figures, null, 2));
+    await keep(folder, origin, figures);
   }
   for (const name of ["store", "backup"])
     await rm(join(folder, name), { recursive: true, force: true });
