@@ -181,13 +181,17 @@ describe("the examples, run as their reader runs them", () => {
     }
 
     test("the guide transfers gives, takes back and redeems swords, and lets a game give them", async () => {
-      const { api, apiKey, rpcUrl, contract } = sandbox.description;
+      const { api, apiKey, rpcUrl } = sandbox.description;
       // test/e2e/sandbox.test.ts and test/cli/running.test.ts run the renewals.
       const [settings, give, cancel, redeem, makeKey, session, enter, renew, ...more] =
         stepsOf("transfers");
       if (!settings || !give || !cancel || !redeem || !makeKey || !session || !enter || !renew)
         throw new Error("the guide has lost commands");
       expect(more).toEqual([]);
+      // The guide has the sandbox's own key, token and owner, but for its ports.
+      for (const own of [`MINTMARK_API_KEY=${apiKey}\n`, `ASSET=${sword()}\n`])
+        expect(settings.commands).toContain(own);
+      expect(session.commands).toContain(`OWNER=${ALICE.owner.address.toLowerCase()} `);
       const [gift = "", regret = "", ticket = "", lent = "", left = ""] = await armed(
         30_000,
         30_001,
@@ -195,20 +199,19 @@ describe("the examples, run as their reader runs them", () => {
         30_003,
         30_004,
       );
-      const l1 = { MINTMARK_RPC_URL: rpcUrl, MINTMARK_CONTRACT: contract };
       const paste = (step: Step, values: Record<string, string>, more = "") => {
-        const own = { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, ...l1, ...values };
+        const own = { MINTMARK_URL: api, MINTMARK_RPC_URL: rpcUrl, ...values };
         return pasted(`${settings.commands}${step.commands}${more}`, own);
       };
       const SESSION = /0x[0-9a-f]{40}/.exec(await paste(makeKey, {}))?.[0] ?? "";
       const ended = await Promise.all([
         paste(give, { VAULT: gift }),
         paste(redeem, { VAULT: ticket }),
-        paste(session, { SESSION, OWNER: ALICE.owner.address, ASSET: sword(), VAULT: lent }),
+        paste(session, { SESSION, VAULT: lent }),
       ]);
       const client = createClient({ baseUrl: api, apiKey });
       await withdraw(client, { vaultIds: [left], signer: ALICE.owner, wait: true });
-      const back = await paste(enter, { TOKEN_ID: "30004", ASSET: sword() });
+      const back = await paste(enter, { TOKEN_ID: "30004" });
       const vaultId = /vaultId\s+(\d+)/.exec(back)?.[1];
       const deposits = async () =>
         (await answer(client.GET("/api/v1/deposits"))).data.map((each) => each.vaultId);
