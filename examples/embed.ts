@@ -16,7 +16,7 @@ const engine = await openEngine({
     engineVersion: 5,
   },
 });
-// With ids of your own, a second run finds what the first one has created.
+// Without ids of your own, each run would create another application.
 const { applicationId } = await engine.applications.create({
   applicationId: "0198c3e0-5d2f-7c31-9a64-1f0b8e7d2a10",
   name: "My game",
