@@ -4,7 +4,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Engine } from "../core/index.ts";
 import { CALLERS, REQUEST, SINGLE_CALLERS, type World } from "./engine-workload.ts";
-import { costOf, fromCallers, inFolder, median, medians } from "./harness.ts";
+import {
+  costOf,
+  fromCallers,
+  inFolder,
+  medianMs,
+  medians,
+  megabytes,
+  peakMegabytes,
+} from "./harness.ts";
 
 /**
  * One row of the sections `engine` and `finding`, in separate processes, so no row affects
@@ -79,16 +87,6 @@ async function warmUp(): Promise<void> {
   });
 }
 
-async function medianMs(count: number, work: (i: number) => Promise<unknown>): Promise<number> {
-  const samples: number[] = [];
-  for (let i = 0; i < count; i++) {
-    const start = performance.now();
-    await work(i);
-    samples.push(performance.now() - start);
-  }
-  return median(samples);
-}
-
 /** Milliseconds a proof, spread over the oldest vaults. */
 function proofMs(engine: Engine): Promise<number> {
   return medianMs(PROOFS, (i) => engine.proofs.vault(BigInt((i * 7919) % PROVEN)));
@@ -110,8 +108,6 @@ async function worldOf(): Promise<World> {
   return JSON.parse(await readFile(join(folder, WORLD_FILE), "utf8"));
 }
 
-const megabytes = () => process.memoryUsage.rss() / 1e6;
-
 /**
  * Opens the store with this number of mints. Returns ms of a proof and of opening, resident MB, and
  * bytes of disk a vault.
@@ -130,7 +126,7 @@ async function measured(mints: number) {
     (kind) => kind.mintsPerRequest * kind.requests * kind.rounds,
   );
   const vaults = all.reduce((sum, count) => sum + count, mints);
-  const peak = (process.resourceUsage().maxRSS * 1024) / 1e6;
+  const peak = peakMegabytes();
   const sizes = await Promise.all(
     (await readdir(store)).map(async (name) => (await stat(join(store, name))).size),
   );

@@ -165,6 +165,25 @@ export function medians<K extends string>(
   return Object.fromEntries(found) as Record<K, number>;
 }
 
+/** The median of the wall-clock times of some runs, in milliseconds. */
+export async function medianMs(
+  count: number,
+  work: (i: number) => Promise<unknown>,
+): Promise<number> {
+  const samples: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const start = performance.now();
+    await work(i);
+    samples.push(performance.now() - start);
+  }
+  return median(samples);
+}
+
+/** This process's resident set now. */
+export const megabytes = () => process.memoryUsage.rss() / 1e6;
+/** The largest that this process's resident set has been. */
+export const peakMegabytes = () => (process.resourceUsage().maxRSS * 1_024) / 1e6;
+
 /** Runs `body` with a new folder, which PostgreSQL can access as another user, and removes it. */
 export async function inFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-"));

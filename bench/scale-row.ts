@@ -5,7 +5,15 @@ import { type Engine, LevelJournal, restoreStore } from "../core/index.ts";
 import { holdsStore } from "../core/store/level-folder.ts";
 import { withTimeLeft } from "../server/process/operator/time-left.ts";
 import { CALLERS, open, REQUEST, settle, Workload, type World } from "./engine-workload.ts";
-import { costOf, fromCallers, inFolder, median } from "./harness.ts";
+import {
+  costOf,
+  fromCallers,
+  inFolder,
+  median,
+  medianMs,
+  megabytes,
+  peakMegabytes,
+} from "./harness.ts";
 
 /**
  * One step of bench/scale.ts in a process of its own: `<step> <folder> <vaults>`. Writes its
@@ -27,8 +35,6 @@ const BESIDE_MS = 10_000;
 
 const say = (where: string) => void process.stderr.write(`${where}\n`);
 const timed = withTimeLeft(say);
-const megabytes = () => process.memoryUsage.rss() / 1e6;
-const peakMegabytes = () => (process.resourceUsage().maxRSS * 1_024) / 1e6;
 
 async function worldIn(engine: Engine): Promise<World> {
   const stored = await readFile(WORLD, "utf8").catch(() => null);
@@ -81,16 +87,6 @@ async function opening() {
   return { ...figures, openPeak: peakMegabytes() };
 }
 
-async function medianMs(work: (i: number) => Promise<unknown>): Promise<number> {
-  const samples: number[] = [];
-  for (let i = 0; i < SAMPLES; i++) {
-    const start = performance.now();
-    await work(i);
-    samples.push(performance.now() - start);
-  }
-  return median(samples);
-}
-
 /** Pages and proofs at random places of the store. */
 async function finding() {
   await using engine = await open(STORE);
@@ -116,12 +112,12 @@ async function finding() {
     Object.assign(balances, { ms: ms / 20, cpu: loopUs / 20_000 });
   }
   return {
-    token: await medianMs((i) =>
+    token: await medianMs(SAMPLES, (i) =>
       vaults.list(applicationId, { assetId: world.assets.counted, tokenId: counted(i) }),
     ),
-    owner: await medianMs((i) => vaults.list(applicationId, { ownerAddress: ownerOf(i) })),
-    user: await medianMs((i) => vaults.list(applicationId, { userId: userOf(i) })),
-    proof: await medianMs((i) => proofs.vault(vaultAt(i))),
+    owner: await medianMs(SAMPLES, (i) => vaults.list(applicationId, { ownerAddress: ownerOf(i) })),
+    user: await medianMs(SAMPLES, (i) => vaults.list(applicationId, { userId: userOf(i) })),
+    proof: await medianMs(SAMPLES, (i) => proofs.vault(vaultAt(i))),
     balances: balances.cpu,
   };
 }
