@@ -174,7 +174,7 @@ export const clusterSection: Section = {
 };
 
 /** Mints in the journal before the leader is killed. */
-const SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as const;
+const TAKEOVER_SIZE = 1_000_000;
 
 async function leader(args: readonly string[], progress: Progress) {
   const started = start("./takeover-row.ts", args, { options: process.execArgv, progress });
@@ -190,7 +190,7 @@ async function leader(args: readonly string[], progress: Progress) {
 
 const since = (start: number) => (performance.now() - start) / 1_000;
 
-async function row(folder: string, mints: number, progress: Progress): Promise<Row> {
+async function takeoverRow(folder: string, mints: number, progress: Progress): Promise<Row> {
   await using stack = new AsyncDisposableStack();
   const primary = stack.use(await PostgresServer.primary(join(folder, "primary")));
   stack.use(await primary.standby(join(folder, "standby"), "one"));
@@ -245,14 +245,11 @@ export const takeoverSection: Section = {
     { key: "read", label: "an empty folder filled from PostgreSQL", unit: "s", better: "lower" },
   ],
   reference: null,
-  async rows(progress, extent) {
-    const rows: Row[] = [];
-    for (const mints of SIZES[extent])
-      rows.push(
-        await inFolder((folder) =>
-          row(folder, mints, (line) => progress(`takeover at ${mints}: ${line}`)),
-        ),
-      );
-    return rows;
-  },
+  rows: async (progress) => [
+    await inFolder((folder) =>
+      takeoverRow(folder, TAKEOVER_SIZE, (line) =>
+        progress(`takeover at ${TAKEOVER_SIZE}: ${line}`),
+      ),
+    ),
+  ],
 };

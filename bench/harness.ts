@@ -13,21 +13,14 @@ import type { Column, Row, SectionResult } from "./report.ts";
 /** Takes one line for people. */
 export type Progress = (line: string) => void;
 
-/** The amount of work: `full` includes measurements of minutes and gigabytes. */
-export type Extent = "usual" | "full";
-
 /** A part of the benchmark, run by name. */
 export interface Section extends Omit<SectionResult, "rows"> {
-  rows(progress: Progress, extent: Extent): Promise<readonly Row[]>;
+  rows(progress: Progress): Promise<readonly Row[]>;
 }
 
 /** The result of a section, without the columns that nobody measured. */
-export async function resultOf(
-  section: Section,
-  progress: Progress,
-  extent: Extent,
-): Promise<SectionResult> {
-  const rows = await section.rows(progress, extent);
+export async function resultOf(section: Section, progress: Progress): Promise<SectionResult> {
+  const rows = await section.rows(progress);
   const columns = section.columns.filter(({ key }) =>
     rows.some(({ values }) => (values[key] ?? null) !== null),
   );

@@ -5,7 +5,7 @@ import { againstText, measureAgainst } from "./against.ts";
 import { blobsSection } from "./blobs.ts";
 import { clusterSection, takeoverSection } from "./cluster.ts";
 import { engineSection, findingSection } from "./engine.ts";
-import { type Extent, FLAG, resultOf, run, type Section } from "./harness.ts";
+import { FLAG, resultOf, run, type Section } from "./harness.ts";
 import { keccakSection } from "./keccak.ts";
 import { memberSection } from "./member.ts";
 import { ordersSection } from "./orders.ts";
@@ -31,7 +31,6 @@ const SECTIONS: readonly Section[] = [
 const USAGE = `Usage: npm run bench -- [options]
 
   --only a,b   measure only these sections: ${SECTIONS.map(({ name }) => name).join(", ")}
-  --full       the engine and a cluster with 10 million mints before, too: some minutes more
   --json       print the results as JSON and nothing else
   --write      write the sections into docs/bench.md
   --against <revision>   instead, compare mints with another revision's, in turns on this machine: some minutes
@@ -44,7 +43,6 @@ await runCommand(async () => {
   const { values } = parseArgs({
     options: {
       only: { type: "string" },
-      full: FLAG,
       json: FLAG,
       write: FLAG,
       against: { type: "string" },
@@ -61,12 +59,9 @@ await runCommand(async () => {
   const results: SectionResult[] = [];
   const report: Report = { machine: machine(), sections: results };
   const sections = chosen(values.only);
-  const extent = values.full ? "full" : "usual";
   for (const section of sections) {
     const isAlone = sections.length === 1;
-    const result = isAlone
-      ? await resultOf(section, line.show, extent)
-      : await inOwnProcess(section, extent);
+    const result = isAlone ? await resultOf(section, line.show) : await inOwnProcess(section);
     line.clear();
     results.push(result);
     if (!values.json) process.stdout.write(`\n${sectionsText([result])}`);
@@ -87,8 +82,8 @@ function chosen(only: string | undefined): readonly Section[] {
 }
 
 /** In a separate process, so no section gets another's heap and compiled code. */
-async function inOwnProcess({ name }: Section, extent: Extent): Promise<SectionResult> {
-  const args = ["--only", name, "--json", ...(extent === "full" ? ["--full"] : [])];
+async function inOwnProcess({ name }: Section): Promise<SectionResult> {
+  const args = ["--only", name, "--json"];
   const output = await run("./index.ts", args, { options: process.execArgv });
   const [result] = (JSON.parse(output) as Report).sections;
   if (result === undefined) throw new Error(`section ${name} has not answered`);
