@@ -14,7 +14,9 @@
  *   token    an honest owner's token on L1 moves by the owner's act alone
  */
 #define IDS 2
+#ifndef VAULTS
 #define VAULTS 5
+#endif
 #define KEYS 24
 /* How many batch vaults the operator commits. */
 #ifndef COMMITS

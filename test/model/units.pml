@@ -12,7 +12,13 @@
  *   whole    one signed renewal makes one vault
  *   exit     what Alice entered can be withdrawn: no cap is in its way
  */
+#ifndef VAULTS
 #define VAULTS 6
+#endif
+/* How many batch vaults the operator commits. */
+#ifndef COMMITS
+#define COMMITS 3
+#endif
 #define MAX_UNITS 3
 #define CAP 3
 
@@ -133,7 +139,7 @@ inline add(ofAsset, who, units, isMade) {
 /* The operator commits a mint of any token. Nothing backs a batch vault of HELD. */
 inline commit(ofAsset, who, units) {
   d_step {
-    used < VAULTS && commits < 3 && brought[ofAsset] + units <= 2 * MAX_UNITS;
+    used < VAULTS && commits < COMMITS && brought[ofAsset] + units <= 2 * MAX_UNITS;
     commits++;
     brought[ofAsset] = brought[ofAsset] + (ofAsset == MINTED -> units : 0);
     add(ofAsset, who, units, 0);
