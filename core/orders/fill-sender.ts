@@ -1,31 +1,14 @@
-import { type Backoff, backoffDelay } from "../backoff.ts";
 import { contextOf, type Engine } from "../engine.ts";
-import { messageOf } from "../errors.ts";
 import type { Hash, Uuid } from "../model.ts";
 import type { Clock } from "../ports.ts";
 import type { L1Settler, Trade, TradeSide } from "../protocol/trade.ts";
+import { RESEND, RETRY, Refusals, refusalNow, refusedInside, sentTogether } from "../refusals.ts";
 import type { OrderRecord } from "../store/records.ts";
 import * as fills from "./fills.ts";
 import { messageOfOrder } from "./order-records.ts";
 
 /** Most fills of one transaction. */
 const MOST_TOGETHER = 10;
-/** Retry of a fill that L1 would refuse. */
-const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
-/**
- * Retry of a fill that L1 refused in a transaction. That costs gas, so no wallet may say yes when
- * it is tried and no on L1 for long.
- */
-const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
-/** Most characters of a node's message. */
-const MOST_TEXT = 1_000;
-
-interface Held {
-  readonly times: number;
-  /** The time of the clock before which nothing is tried. */
-  readonly notBefore: number;
-}
-
 /** A fill with everything that the contract needs. */
 interface Ready extends fills.PendingFill {
   readonly trade: Trade;
@@ -56,15 +39,16 @@ export interface FillSenderOptions {
  */
 export class FillSender {
   readonly #options: FillSenderOptions;
-  readonly #clock: Clock;
   /** Fills that were refused last time, by the taker's order. */
-  readonly #refused = new Map<Uuid, Held>();
+  readonly #refused: Refusals<Uuid>;
   /** Owners whose wallets refused in a transaction what they had signed. */
-  readonly #quarantined = new Map<string, Held>();
+  readonly #quarantined: Refusals<string>;
 
   constructor(options: FillSenderOptions) {
+    const { clock = () => performance.now() } = options;
     this.#options = options;
-    this.#clock = options.clock ?? (() => performance.now());
+    this.#refused = new Refusals(clock);
+    this.#quarantined = new Refusals(clock);
   }
 
   /** Ends what L1 has decided, and sends what it would settle now. Returns how many were sent. */
@@ -79,7 +63,7 @@ export class FillSender {
       const found = await fills.fillState(context.ledger, fill);
       if (found.state === "settled") await fills.recordFillSettled(context, orderId);
       if (found.state === "over") await fills.recordFillFailed(context, orderId, found.failure);
-      if (found.state !== "waiting") this.#refused.delete(orderId);
+      if (found.state !== "waiting") this.#refused.forget(orderId);
       else {
         const ready = await this.#readyOf(fill);
         if (ready !== null) group.push(ready);
@@ -94,20 +78,17 @@ export class FillSender {
   /** The fill if L1 would settle it now; else null, and the reason is on record. */
   async #readyOf(fill: fills.PendingFill): Promise<Ready | null> {
     const { maker, taker } = fill;
-    const held = [
-      this.#refused.get(taker.orderId),
-      this.#quarantined.get(maker.maker),
-      this.#quarantined.get(taker.maker),
-    ];
-    if (held.some((one) => one !== undefined && one.notBefore > this.#clock())) return null;
+    if (this.#refused.isHeld(taker.orderId)) return null;
+    if ([maker, taker].some((order) => this.#quarantined.isHeld(order.maker))) return null;
     const sides = await Promise.all([this.#sideOf(maker), this.#sideOf(taker)]);
     const [makers, takers] = sides;
     // A reorganisation may have taken a batch back.
     if (!makers || !takers) return null;
     const trade = { maker: makers, taker: takers };
-    const refusal = await this.#refusalOf(trade);
+    const { l1 } = this.#options;
+    const refusal = await refusalNow(() => l1.checkTrade(trade), l1);
     if (refusal === null) return { ...fill, trade };
-    this.#hold(this.#refused, taker.orderId, RETRY);
+    this.#refused.hold(taker.orderId, RETRY);
     await fills.recordFillRefused(contextOf(this.#options.engine), taker.orderId, refusal);
     return null;
   }
@@ -121,56 +102,26 @@ export class FillSender {
     return header && { ...proof, header, order: messageOfOrder(ledger, order), signature, quantum };
   }
 
-  /** Rejects only when L1 cannot be asked anything. */
-  async #refusalOf(trade: Trade): Promise<string | null> {
-    const { l1 } = this.#options;
-    try {
-      return await l1.checkTrade(trade);
-    } catch (error) {
-      await l1.blockNumber();
-      return `It could not be tried: ${messageOf(error)}`.slice(0, MOST_TEXT);
-    }
-  }
-
-  /**
-   * Sends fills in one transaction. When L1 reverts the whole, it sends each half by itself, so that
-   * a fill that causes it waits alone.
-   */
+  /** Sends fills in one transaction, or in several when L1 reverts it. Returns how many. */
   async #relay(group: readonly Ready[], signal?: AbortSignal): Promise<number> {
     const context = contextOf(this.#options.engine);
-    const onSent = async (txHash: Hash) => {
-      for (const { taker } of group)
-        await fills.recordFillSubmitted(context, taker.orderId, txHash);
+    const send = (some: readonly Ready[]) => {
+      const onSent = async (txHash: Hash) => {
+        for (const { taker } of some)
+          await fills.recordFillSubmitted(context, taker.orderId, txHash);
+      };
+      const trades = some.map(({ trade }) => trade);
+      return this.#options.l1.settle(trades, { signal, onSent });
     };
-    const trades = group.map(({ trade }) => trade);
-    const { refusals, txHash } = await this.#options.l1.settle(trades, { signal, onSent });
-    if (refusals === null && group.length > 1) {
-      const half = Math.ceil(group.length / 2);
-      return (
-        (await this.#relay(group.slice(0, half), signal)) +
-        (await this.#relay(group.slice(half), signal))
-      );
-    }
-    for (const [i, { maker, taker }] of group.entries()) {
-      const refusal = refusals === null ? `transaction ${txHash} reverted` : refusals[i];
-      if (refusal == null) {
-        // The engine hears of it soon. Only a reorganisation makes it wait again.
-        this.#hold(this.#refused, taker.orderId, RESEND);
-        continue;
-      }
-      for (const owner of blamed([maker, taker], refusal))
-        this.#hold(this.#quarantined, owner, RESEND);
-      this.#hold(this.#refused, taker.orderId, RESEND);
-      const failure = `L1 took the transaction but refused this trade in it: ${refusal}`;
-      const told = failure.slice(0, MOST_TEXT);
+    for await (const [{ maker, taker }, refusal] of sentTogether(group, send)) {
+      // The engine hears of a settled one soon. Only a reorganisation makes it wait again.
+      this.#refused.hold(taker.orderId, RESEND);
+      if (refusal === null) continue;
+      for (const owner of blamed([maker, taker], refusal)) this.#quarantined.hold(owner, RESEND);
+      const told = refusedInside("trade", refusal);
       await fills.recordFillRefused(context, taker.orderId, told);
     }
     return group.length;
-  }
-
-  #hold<K>(held: Map<K, Held>, key: K, backoff: Backoff): void {
-    const times = (held.get(key)?.times ?? 0) + 1;
-    held.set(key, { times, notBefore: this.#clock() + backoffDelay(backoff, times) });
   }
 }
 

@@ -1,10 +1,10 @@
-import { type Backoff, backoffDelay } from "../backoff.ts";
-import { messageOf } from "../errors.ts";
+import { backoffDelay } from "../backoff.ts";
 import { batchIdOf, type Hash, type Hex, type Uuid, type VaultId } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import { sharesOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
 import { type BatchVaultPlace, unpackBatchVaultId, unpackVaultId } from "../protocol/vault.ts";
+import { RESEND, RETRY, Refusals, refusalNow, refusedInside, sentTogether } from "../refusals.ts";
 import type { PendingWithdrawal } from "../withdrawals/pending.ts";
 import { type Follower, SECOND_LOOK_MS } from "./follower.ts";
 
@@ -12,25 +12,16 @@ import { type Follower, SECOND_LOOK_MS } from "./follower.ts";
 const PER_PASS = 10;
 /** Transactions under way at once. The account has room for as many commits beside them. */
 const UNDER_WAY = 3;
-/** Retry of a withdrawal that L1 would refuse. */
-const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
-/**
- * Retry of a withdrawal that L1 refused in a transaction. That costs gas, so no token may live on
- * it.
- */
-const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
-
-/** Most characters of a node's message. */
-const MOST_TEXT = 1_000;
-
 /** A withdrawal with everything that the contract needs. */
 type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
-/** How often the contract refused, and the time of the clock before which nothing is sent. */
-type Refused = { readonly times: number; readonly notBefore: number };
-/** A refused withdrawal, as it was signed then. */
-type RefusedOne = Refused & { readonly signature: Hex };
-const NEVER: Refused = { times: 0, notBefore: 0 };
+/** A withdrawal that the contract refused, as it was signed then. */
+interface Refused {
+  readonly times: number;
+  /** The time of the clock before which it is not sent. */
+  readonly notBefore: number;
+  readonly signature: Hex;
+}
 
 export interface SenderOptions {
   readonly engine: SettlementPort;
@@ -62,14 +53,14 @@ export class WithdrawalSender {
    * Withdrawals that the contract refused last time. A new process tries each at once, which is
    * harmless.
    */
-  readonly #refused = new Map<Uuid, RefusedOne>();
+  readonly #refused = new Map<Uuid, Refused>();
   /** Number of better signatures at the last pass. */
   #betterSignatures = 0;
   /**
    * Withdrawals refused in transactions, by owner and asset. Owner or asset caused it, so newly
    * signed ones of both wait too.
    */
-  readonly #refusedSent = new Map<string, Refused>();
+  readonly #refusedSent: Refusals<string>;
 
   constructor(options: SenderOptions) {
     const { engine, portal, follower, clock, fromBlock, secondLookMs = SECOND_LOOK_MS } = options;
@@ -80,6 +71,7 @@ export class WithdrawalSender {
     this.#fromBlock = fromBlock;
     this.queue = pendingQueue(engine, portal.settlement.chainId);
     this.#clock = clock;
+    this.#refusedSent = new Refusals(clock);
   }
 
   /**
@@ -100,7 +92,7 @@ export class WithdrawalSender {
   async #sendReady(signal?: AbortSignal): Promise<number> {
     const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
     await this.#releaseSignedAnew();
-    const isHeld = (withdrawalId: Uuid) => this.#refusalsOf(withdrawalId).notBefore > this.#clock();
+    const isHeld = (id: Uuid) => (this.#refused.get(id)?.notBefore ?? 0) > this.#clock();
     const ready: PendingWithdrawal[] = [];
     for await (const pending of this.queue.ready(moment, isHeld)) {
       signal?.throwIfAborted();
@@ -173,11 +165,15 @@ export class WithdrawalSender {
     for (const pending of group) {
       const call = await this.#callOf(pending);
       if (call === null) continue;
-      const { notBefore } = this.#refusedSent.get(causeOf(call)) ?? NEVER;
-      if (notBefore > this.#clock()) this.#hold(pending, notBefore);
+      const cause = causeOf(call);
+      if (this.#refusedSent.isHeld(cause)) this.#hold(pending, this.#refusedSent.heldUntil(cause));
       else sendable.push({ ...pending, call });
     }
-    const refusals = await Promise.all(sendable.map((pending) => this.#refusalOf(pending)));
+    const refusals = await Promise.all(
+      sendable.map(({ call }) =>
+        refusalNow(() => this.#portal.checkWithdrawal(call), this.#portal),
+      ),
+    );
     const ready: Sendable[] = [];
     for (const [index, pending] of sendable.entries()) {
       const reason = refusals[index] ?? null;
@@ -190,28 +186,19 @@ export class WithdrawalSender {
     return sent;
   }
 
-  /**
-   * Sends a group in one transaction, and returns how many were sent. When L1 reverts the whole, it
-   * sends each half by itself, so a withdrawal that causes a revert costs the others a few
-   * transactions, and then waits alone.
-   */
+  /** Sends a group in one transaction, or in several when L1 reverts it. Returns how many. */
   async #relay(ready: readonly Sendable[], signal?: AbortSignal): Promise<number> {
-    const calls = ready.map(({ call }) => call);
-    const onSent = async (txHash: Hash) => {
-      for (const { withdrawal } of ready)
-        await this.#engine.operator.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
+    const { operator } = this.#engine;
+    const send = (some: readonly Sendable[]) => {
+      const onSent = async (txHash: Hash) => {
+        for (const { withdrawal } of some)
+          await operator.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
+      };
+      const calls = some.map(({ call }) => call);
+      return this.#portal.withdraw(calls, { signal, onSent });
     };
-    const { refusals, txHash } = await this.#portal.withdraw(calls, { signal, onSent });
-    if (refusals === null && ready.length > 1) {
-      const half = Math.ceil(ready.length / 2);
-      return (
-        (await this.#relay(ready.slice(0, half), signal)) +
-        (await this.#relay(ready.slice(half), signal))
-      );
-    }
-    for (const [index, pending] of ready.entries()) {
-      const refusal = refusals === null ? `transaction ${txHash} reverted` : refusals[index];
-      if (refusal == null) this.#refused.delete(pending.withdrawal.withdrawalId);
+    for await (const [pending, refusal] of sentTogether(ready, send)) {
+      if (refusal === null) this.#refused.delete(pending.withdrawal.withdrawalId);
       else await this.#refuseSent(pending, refusal);
     }
     return ready.length;
@@ -222,20 +209,6 @@ export class WithdrawalSender {
     const { vaultId, quantity, recipient } = withdrawal;
     const { header, ...proof } = await this.#engine.proofs.exit(vaultId);
     return header && { ...proof, header, quantity, recipient, authorization };
-  }
-
-  /**
-   * Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked
-   * anything.
-   */
-  async #refusalOf({ call }: Sendable): Promise<string | null> {
-    try {
-      return await this.#portal.checkWithdrawal(call);
-    } catch (error) {
-      // A node that answers otherwise but cannot try this one concerns this owner only.
-      await this.#portal.blockNumber();
-      return `It could not be tried: ${messageOf(error)}`.slice(0, MOST_TEXT);
-    }
   }
 
   /**
@@ -266,35 +239,25 @@ export class WithdrawalSender {
 
   async #refuse(pending: PendingWithdrawal, reason: string): Promise<void> {
     const { withdrawalId } = pending.withdrawal;
-    const { signature } = pending.authorization;
-    const times = this.#refusalsOf(withdrawalId).times + 1;
-    const notBefore = this.#clock() + backoffDelay(RETRY, times);
-    this.#refused.set(withdrawalId, { times, notBefore, signature });
+    const times = (this.#refused.get(withdrawalId)?.times ?? 0) + 1;
+    this.#hold(pending, this.#clock() + backoffDelay(RETRY, times), times);
     await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, reason);
   }
 
   /** A token or a recipient can behave differently in a simulation and on L1. */
   async #refuseSent(pending: Sendable, refusal: string): Promise<void> {
-    const cause = causeOf(pending.call);
-    const times = (this.#refusedSent.get(cause)?.times ?? 0) + 1;
-    const notBefore = this.#clock() + backoffDelay(RESEND, times);
-    this.#refusedSent.set(cause, { times, notBefore });
-    this.#hold(pending, notBefore);
-    const failure = `L1 took the transaction but refused this withdrawal in it: ${refusal}`;
-    await this.#engine.operator.recordWithdrawalAttempt(
-      pending.withdrawal.withdrawalId,
-      failure.slice(0, MOST_TEXT),
-    );
+    this.#hold(pending, this.#refusedSent.hold(causeOf(pending.call), RESEND));
+    const { withdrawalId } = pending.withdrawal;
+    const told = refusedInside("withdrawal", refusal);
+    await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, told);
   }
 
-  #hold({ withdrawal, authorization }: PendingWithdrawal, notBefore: number): void {
-    const { withdrawalId } = withdrawal;
-    const { times } = this.#refusalsOf(withdrawalId);
-    this.#refused.set(withdrawalId, { times, notBefore, signature: authorization.signature });
-  }
-
-  #refusalsOf(withdrawalId: Uuid): Refused {
-    return this.#refused.get(withdrawalId) ?? NEVER;
+  #hold(
+    { withdrawal: { withdrawalId }, authorization: { signature } }: PendingWithdrawal,
+    notBefore: number,
+    times = this.#refused.get(withdrawalId)?.times ?? 0,
+  ): void {
+    this.#refused.set(withdrawalId, { times, notBefore, signature });
   }
 }
 
