@@ -22,6 +22,7 @@ import { serveOperator } from "./process/operator/socket.ts";
 import { openOwnMember } from "./process/own-member.ts";
 import { reach, soon, UNREACHED } from "./process/reach.ts";
 import { ConfigError, startupError } from "./process/settings/config.ts";
+import { nodeSecrets, secretParts } from "./process/settings/node-secrets.ts";
 import type { Config } from "./process/settings/settings.ts";
 import {
   mirrorChainOf,
@@ -348,12 +349,9 @@ const MIB = 1024 * 1024;
 /** Time for running requests when a server's role in the cluster changes. */
 const ROLE_CHANGE_MS = 1_000;
 
-/**
- * No log may hold these. An address of a node or the signer often contains a key, so all but its
- * host is secret.
- */
+/** No log may hold these. */
 function secretsOf(config: Config): string[] {
-  const { MINTMARK_JOURNAL: journal, MINTMARK_MIRRORS: mirrors } = config;
+  const { MINTMARK_JOURNAL: journal } = config;
   const bytes = [config.MINTMARK_TOKEN_SECRET, ...config.MINTMARK_JOURNAL_KEYS];
   const hex = bytes.map((key) => key && Buffer.from(key).toString("hex"));
   const keys = [
@@ -362,18 +360,12 @@ function secretsOf(config: Config): string[] {
     journal && new URL(journal).password,
     ...hex,
   ];
-  const nodes = [
-    config.MINTMARK_RPC_URL,
-    config.MINTMARK_OPERATOR_SIGNER?.url,
-    ...mirrors.map(({ rpcUrl }) => rpcUrl),
+  const signers = [config.MINTMARK_OPERATOR_SIGNER, config.MINTMARK_RECEIPT_SIGNER];
+  return [
+    ...keys.filter((text) => text !== undefined).filter(({ length }) => length >= 8),
+    ...nodeSecrets(config),
+    ...signers.flatMap((signer) => secretParts(signer?.url)),
   ];
-  const secrets = [...keys, ...nodes.flatMap((url) => (url === undefined ? [] : beyondHost(url)))];
-  return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
-}
-
-function beyondHost(url: string): string[] {
-  const { username, password, pathname, search } = new URL(url);
-  return [username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
 }
 
 /**

@@ -5,6 +5,7 @@ import { quantizedAmount, type Units } from "../../core/protocol/quantized.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/validate.ts";
 import { createClient } from "../../server/client/index.ts";
 import { member } from "../../server/process/settings/fields.ts";
+import { secretParts } from "../../server/process/settings/node-secrets.ts";
 import { instant } from "../../server/routes/api/fields.ts";
 import type { Options } from "./command.ts";
 import { UsageError } from "./exit.ts";
@@ -121,7 +122,7 @@ export async function processAccount(
     throw new UsageError(`MINTMARK_${party}_SIGNER: give it as <address>=<url of its service>`);
   const { accountOf } = await import("../../server/process/account.ts");
   const account = await accountOf({ keystore, passwordFile, signer });
-  if (account !== undefined) return { account, secrets: [] };
+  if (account !== undefined) return { account, secrets: secretParts(signer?.url) };
   const given = inEnvironment ?? (await secret(variable, !process.stdin.isTTY));
   if (!given)
     throw new UsageError(`set ${variable} to the private key, or give it on standard input`);

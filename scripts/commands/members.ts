@@ -7,6 +7,7 @@ import type { connectL1 } from "../../core/l1/index.ts";
 import type * as mirrors from "../../core/mirror/index.ts";
 import { Stack } from "../../core/stack.ts";
 import type { BatchSigner, SignerServerOptions } from "../../server/process/batch-signers.ts";
+import { type NodeSettings, nodeSecrets } from "../../server/process/settings/node-secrets.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { stopSignalFromStart } from "../../server/process/shutdown.ts";
 import { processAccount } from "../cli/arguments.ts";
@@ -14,7 +15,6 @@ import { command } from "../cli/command.ts";
 import { messageOf } from "../cli/errors.ts";
 import { chainOf, openLevel, sourcesOf } from "../cli/l1.ts";
 
-const say = (line: string) => void process.stdout.write(`${line}\n`);
 const ROUNDS = { firstMs: 1_000, maxMs: 60_000 };
 
 export const member = command({
@@ -91,7 +91,8 @@ export const watch = command({
   isProcess: true,
   async work({ signal }, settings) {
     const untilStopped = stopSignalFromStart();
-    const { account } = await processAccount("WATCHER");
+    const { account, secrets } = await processAccount("WATCHER");
+    const say = await sayWithout([...secrets, ...nodeSecrets(settings)]);
     const [{ Archive, Watcher }, { connectL1 }, mirroring] = await Promise.all([
       import("../../core/archive/index.ts"),
       import("../../core/l1/index.ts"),
@@ -140,7 +141,8 @@ export const relay = command({
   isProcess: true,
   async work({ signal }, settings) {
     const untilStopped = stopSignalFromStart();
-    const { account } = await processAccount("RELAY");
+    const { account, secrets } = await processAccount("RELAY");
+    const say = await sayWithout([...secrets, ...nodeSecrets(settings)]);
     const [{ connectMirror, readL1 }, mirroring] = await Promise.all([
       import("../../core/l1/index.ts"),
       import("../../core/mirror/index.ts"),
@@ -181,13 +183,19 @@ export const relay = command({
   },
 });
 
+/** Prints lines without these secrets: nodes choose the words of their refusals. */
+async function sayWithout(secrets: readonly string[]): Promise<(line: string) => void> {
+  const { swept } = await import("../../server/http/log.ts");
+  return (line) => void process.stdout.write(`${swept(line, secrets)}\n`);
+}
+
 function sentenceOf({ earlier, later, txHash }: VoidedDuplicate): string {
   return `voided vault ${later}, a duplicate of ${earlier}, by ${txHash}`;
 }
 
 interface SignerParts {
   readonly signer: BatchSigner & { close(): Promise<void> };
-  /** Secrets that the log must never contain, besides the account's. */
+  /** Secrets that the log must never contain, besides the account's and the nodes'. */
   readonly secrets?: readonly string[];
   build(
     servers: typeof import("../../server/process/batch-signers.ts"),
@@ -205,7 +213,7 @@ interface SignerParts {
  */
 async function runSigner(
   what: "member" | "issuer",
-  settings: processes.SignerSettings & { readonly MINTMARK_PORT: number },
+  settings: processes.SignerSettings & NodeSettings & { readonly MINTMARK_PORT: number },
   signal: AbortSignal,
   open: (account: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>) => Promise<SignerParts>,
 ): Promise<void> {
@@ -246,7 +254,7 @@ async function runSigner(
   const metrics = metricsPort === undefined ? null : new SignerMetrics(signer.archive);
   const log = {
     level: settings.MINTMARK_LOG_LEVEL,
-    secrets: [...secrets, ...(parts.secrets ?? [])],
+    secrets: [...secrets, ...nodeSecrets(settings), ...(parts.secrets ?? [])],
   };
   const { MINTMARK_HOST: host, MINTMARK_PORT: port } = settings;
   const options = { l1, watcher, log, hosts: [...hosts, host], ...(metrics && { metrics }) };
@@ -256,7 +264,7 @@ async function runSigner(
   const url = await app.listen({ host, port });
   stack.defer(() => app.close());
   const working = Promise.all([watcher.run(signal), parts.beside?.(app.log)]);
-  say(`${what} ${signer.address} listens on ${url}`);
+  process.stdout.write(`${what} ${signer.address} listens on ${url}\n`);
   await untilStopped();
   await working;
 }

@@ -1,13 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { toHex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
+import { attestationRequestTypedData } from "../../core/committee/index.ts";
 import { until } from "../../scripts/demo/until.ts";
 import { COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { askServer } from "../../server/process/operator/socket.ts";
 import { openTest } from "../core/engine/fixture.ts";
+import { FaultyNode } from "../faulty-node.ts";
 import { Receiver } from "../server/receiver.ts";
 import { at, seed } from "../settlement/fixture.ts";
+import { MemberProcess } from "./member-process.ts";
 import { operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
 
@@ -34,7 +38,10 @@ test("a whole run of the server prints no secret that was used in it", async () 
     randomBytes(32).toString("hex"),
     randomBytes(16).toString("hex"),
   ];
-  const farSecret = randomBytes(16).toString("hex");
+  const [farSecret, signerSecret] = [
+    randomBytes(16).toString("hex"),
+    randomBytes(16).toString("hex"),
+  ];
   const secrets = [
     key,
     tokenSecret,
@@ -164,15 +171,24 @@ test("a whole run of the server prints no secret that was used in it", async () 
 
   // A server that cannot reach its chain says so without the key to it.
   const { port } = new URL(world.rpcUrl);
-  const unreachable = { ...start, rpcUrl: start.rpcUrl.replace(`:${port}/`, ":1/") };
+  const unreachable = {
+    ...start,
+    rpcUrl: start.rpcUrl.replace(`:${port}/`, ":1/"),
+    settings: {
+      ...start.settings,
+      MINTMARK_RECEIPT_SIGNER: `${OPERATOR.address}=http://127.0.0.1:1/keys/${signerSecret}`,
+    },
+  };
   await using waiting = await OperatorProcess.start(unreachable);
   const saysSo = (output: string) => output.includes("L1 does not answer");
   await until("the word that L1 does not answer", async () => waiting.output, saysSo);
+  await fetch(`${waiting.url}/keys/${signerSecret}`);
   expect(await waiting.stop()).toBe(0);
 
   const output = `${server.output}${waiting.output}`;
   expect(output).toContain('"msg":"request completed"');
   expect(output).toContain("[redacted]");
+  secrets.push(signerSecret);
   expect(secrets.every((secret) => secret.length >= 32)).toBe(true);
   for (const secret of secrets) {
     // Parts, too: what a key or a token holds besides its prefix, also when it was percent-encoded.
@@ -185,4 +201,54 @@ test("a whole run of the server prints no secret that was used in it", async () 
       expect(output.includes(part), `${part.slice(0, 6)}… in the output`).toBe(false);
     }
   }
+});
+
+test("a member whose node fails tells a stranger's question without the key to the node", async () => {
+  const world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
+  await using _world = { [Symbol.asyncDispose]: world.close };
+  const node = new FaultyNode(world.client);
+  await using _node = { [Symbol.asyncDispose]: () => node.close() };
+  const secret = randomBytes(16).toString("hex");
+  const member = await MemberProcess.start({
+    key: toHex(at(COMMITTEE, 0).getHdKey().privateKey ?? new Uint8Array()),
+    store: join(world.folder, "other"),
+    rpcUrl: `${await node.listen()}/v3/${secret}`,
+    contract: world.settlement.address,
+    fromBlock: world.settlement.deployedAtBlock,
+    port: 0,
+    peers: [],
+  });
+  node.faults = { down: true };
+  const hash = `0x${"33".repeat(32)}` as const;
+  const asked = {
+    mode: "validium",
+    batchNumber: 0,
+    batchRoot: hash,
+    vaultCount: 1,
+    dataHash: hash,
+    history: hash,
+    sequence: 0n,
+    epoch: 0n,
+  } as const;
+  // Anyone can sign a request, so the member asks its node who the operators are.
+  const stranger = privateKeyToAccount(generatePrivateKey());
+  const signature = await stranger.signTypedData(
+    attestationRequestTypedData(world.l1.settlement, asked),
+  );
+  const { mode: _, batchNumber: __, ...terms } = asked;
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(terms)) query.set(name, `${value}`);
+  const response = await fetch(`${member.url}/v1/batches/validium-0/attestation?${query}`, {
+    method: "POST",
+    headers: {
+      authorization: `Operator ${signature}`,
+      "content-type": "application/octet-stream",
+    },
+    body: new Uint8Array(1),
+  });
+  const { code } = (await response.json()) as { readonly code: string };
+  expect(code).toBe("l1_failed");
+  expect(await member.stop()).toBe(0);
+  expect(member.output).toContain("/v3/[redacted]");
+  expect(member.output).not.toContain(secret);
 });

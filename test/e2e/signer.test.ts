@@ -163,6 +163,15 @@ test("a variable of a process's key that is empty counts as unset", async () => 
   }
 });
 
+test("the address of a process's signing service is secret in its log", async () => {
+  vi.stubEnv("MINTMARK_MEMBER_SIGNER", `${OWN.address}=http://127.0.0.1:1/keys/0123456789abcdef`);
+  try {
+    expect((await processAccount("MEMBER")).secrets).toEqual(["0123456789abcdef"]);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
 describe("a signer", () => {
   const sign = (message: Hex) => secp256k1.sign(hexToBytes(keccak256(message)), hexToBytes(KEY));
   const high = (message: Hex) => {
