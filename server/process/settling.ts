@@ -5,7 +5,7 @@ import {
   type MemberClient,
   type MemberStanding,
 } from "../../core/committee/index.ts";
-import { type Address, type Engine, MintmarkError } from "../../core/index.ts";
+import { type Address, type Engine, type L1Reader, MintmarkError } from "../../core/index.ts";
 import { repeat } from "../../core/internal.ts";
 import { type connectL1, connectMirror, type FeeOptions } from "../../core/l1/index.ts";
 import { RemoteAttester, SourceHistory } from "../../core/mirror/index.ts";
@@ -176,8 +176,8 @@ export async function startSettling(options: SettlingOptions) {
       issuers: async () => describeConsents(settler.consents.standings()),
       ...Object.fromEntries(
         mirrors.map((mirror, i) => {
-          const check = async () =>
-            describeMirror(engine, mirror, far[i]?.lastError ?? null, options);
+          const describe = mirrorCheck(mirror, options);
+          const check = async () => describe(far[i]?.lastError ?? null);
           return [`mirror-${mirror.settlement.chainId}`, check] as const;
         }),
       ),
@@ -354,28 +354,40 @@ const UNSERVED = "not followed: missing in MINTMARK_MIRRORS, so withdrawals ther
 const MIRROR_MS = 3_000;
 
 /**
- * A mirror's status. Never rejects: a fault at one chain does not affect the others, so the server
- * stays ready.
+ * The status of a mirror with the last error of its work. Never rejects: a fault at one chain does
+ * not affect the others, so the server stays ready.
  */
-async function describeMirror(
-  engine: Engine,
-  mirror: MirrorChain,
-  lastError: unknown,
-  { leastBalance, mostLag }: Pick<SettlingOptions, "leastBalance" | "mostLag">,
-): Promise<string> {
-  try {
-    if (lastError !== null) throw lastError;
-    const asked = mirror
-      .connect()
-      .then((l1) => Promise.all([l1.blockNumber(), l1.operatorBalance()]));
-    const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
-    const lag =
-      newest - (engine.operator.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
-    const state = lag > mostLag ? "not up to date" : "in step";
-    return `${state}: ${lag} blocks behind, ${etherText(balance)}${balance < leastBalance ? ": send it more" : ""}`;
-  } catch (error) {
-    return `not up to date: ${shown(error)}`;
-  }
+export function mirrorCheck(
+  {
+    settlement: { chainId },
+    connect,
+    fromBlock,
+  }: Pick<MirrorChain, "settlement" | "fromBlock"> & {
+    connect(): Promise<Pick<L1Reader, "blockNumber"> & { operatorBalance(): Promise<bigint> }>;
+  },
+  {
+    engine,
+    leastBalance,
+    mostLag,
+  }: Pick<SettlingOptions, "leastBalance" | "mostLag"> & {
+    readonly engine: { readonly operator: Pick<Engine["operator"], "portal"> };
+  },
+): (lastError: unknown) => Promise<string> {
+  const ask = askedSeldom(async () => {
+    const l1 = await connect();
+    return Promise.all([l1.blockNumber(), l1.operatorBalance()]);
+  });
+  return async (lastError) => {
+    try {
+      if (lastError !== null) throw lastError;
+      const [newest, balance] = await within(MIRROR_MS, ask(), () => new NotReady("no answer"));
+      const lag = newest - (engine.operator.portal(chainId).observed ?? fromBlock);
+      const state = lag > mostLag ? "not up to date" : "in step";
+      return `${state}: ${lag} blocks behind, ${etherText(balance)}${balance < leastBalance ? ": send it more" : ""}`;
+    } catch (error) {
+      return `not up to date: ${shown(error)}`;
+    }
+  };
 }
 
 const reserved = new WeakMap<AbortSignal, Refusal>();
