@@ -116,7 +116,7 @@ export const newTokenEndpoints: readonly Endpoint[] = [
     summary: "How far the token of a transaction is; adds its asset once the registration is final",
     success: json(200, "The progress, and the transactions that are missing.", tokenProgress),
     errors: ["new_tokens_off", "asset_exists", "l1_failed"],
-    async handle({ engine, service: { newTokens }, signedIn, params: { txHash } }) {
+    async handle({ engine, service: { newTokens }, signedIn, params: { txHash }, request }) {
       const chain = await newTokens?.();
       if (chain?.creation === undefined) throw new ServerError("new_tokens_off");
       return await progressOf(
@@ -124,6 +124,7 @@ export const newTokenEndpoints: readonly Endpoint[] = [
         chain as Required<typeof chain>,
         applicationOf(signedIn),
         txHash,
+        () => request.account?.askNode(),
       );
     },
   }),
@@ -133,15 +134,19 @@ export const newTokenEndpoints: readonly Endpoint[] = [
  * How far the token of a transaction is, and the transactions that it still needs; adds its asset
  * once the registration is final. The transaction names the application, so nobody adds another's
  * token. Rejects with `validation_failed` for another transaction, `asset_exists`, `l1_failed`.
+ *
+ * @param pay - called before each question to the chain's node
  */
 async function progressOf(
   engine: core.Engine,
   chain: TokenChain,
   applicationId: string,
   txHash: core.Hash,
+  pay: () => void,
 ): Promise<Shown<z.output<typeof tokenProgress>>> {
   const { contract: minter, chainId } = engine.settlement;
   const at = { contractAddress: null, lock: null, register: null, asset: null };
+  pay();
   const created = await chain.creation(txHash);
   if (created === null) return { ...at, status: "sent" };
   const token = readTokenCreation(minter, created.input);
@@ -153,9 +158,12 @@ async function progressOf(
     chainId,
     assetType: assetType(token.standard, contractAddress, token.quantum ?? 1n),
   };
+  pay();
   if ((await chain.isMinter(contractAddress)) !== true)
     throw new core.MintmarkError("validation_failed", NOT_MINTER);
+  pay();
   const { minterLocked } = await chain.token(contractAddress, token.standard);
+  pay();
   const isRegistered = (await chain.registration(chainId, id.assetType)) !== null;
   if (!minterLocked || !isRegistered) {
     const lock = minterLocked
@@ -170,18 +178,17 @@ async function progressOf(
       register: isRegistered ? null : { to: minter, data },
     };
   }
+  const registered = { ...at, contractAddress, status: "registered" } as const;
+  pay();
   const final = await chain.finalizedBlockNumber();
-  if (
-    created.blockNumber > final ||
-    (await chain.registration(chainId, id.assetType, final)) === null
-  )
-    return { ...at, contractAddress, status: "registered" };
+  if (created.blockNumber > final) return registered;
+  pay();
+  if ((await chain.registration(chainId, id.assetType, final)) === null) return registered;
   const assetId = assetIdOf(token);
   await addAsset(engine, token, assetId, contractAddress);
-  await engine.operator.recordRegistered(assetId, {
-    minterLocked,
-    transferable: await chain.isTransferable(id),
-  });
+  pay();
+  const transferable = await chain.isTransferable(id);
+  await engine.operator.recordRegistered(assetId, { minterLocked, transferable });
   return {
     ...at,
     contractAddress,

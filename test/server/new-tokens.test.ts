@@ -9,7 +9,8 @@ import { readTokenCreation } from "../../core/l1/own-token.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import type { TokenCreation, TokenProgress } from "../../server/client/index.ts";
-import { createWorld, refusal } from "./fixture.ts";
+import type { ServerChain } from "../../server/service.ts";
+import { type Answer, createWorld, refusal, SETTLEMENT, type World } from "./fixture.ts";
 
 const [{ owner: admin }, { owner: other }] = USERS;
 const FORM = { standard: "erc721", name: "Shields", symbol: "SHLD", admin: admin.address };
@@ -280,8 +281,8 @@ test("an application has at most 1,000 assets of its own", async () => {
   await expect(add(2_000)).rejects.toThrow("at most 1000 assets of its own");
 });
 
-test("an operator who adds tokens itself says so", async () => {
-  await using world = await createWorld();
+/** Calls the console's routes as an admin of a world's application. */
+async function adminOf(world: World) {
   const { link } = await world.engine.people.invite({
     applicationId: world.applicationId,
     role: "admin",
@@ -294,8 +295,60 @@ test("an operator who adds tokens itself says so", async () => {
     headers,
   });
   const cookie = String(got["set-cookie"]).split(";")[0] ?? "";
-  const asked = { key: null, body: FORM, headers: { ...headers, cookie } };
-  expect(refusal(await world.send("POST", "/console/v1/tokens", asked))).toMatchObject({
-    code: "new_tokens_off",
+  return (method: "POST" | "PUT" | "GET", path: string, body?: object) =>
+    world.send(method, `/console/v1${path}`, {
+      key: null,
+      headers: { ...headers, cookie },
+      ...(body && { body }),
+    });
+}
+
+test("an operator who adds tokens itself says so", async () => {
+  await using world = await createWorld();
+  const by = await adminOf(world);
+  expect(refusal(await by("POST", "/tokens", FORM))).toMatchObject({ code: "new_tokens_off" });
+});
+
+test("each question to a node about a new token costs 500 units, and none comes without them", async () => {
+  const token = `0x${"ab".repeat(20)}` as const;
+  const asked: string[] = [];
+  let input: Hex | null = null;
+  const answering =
+    <T>(name: string, answer: () => T) =>
+    async () => {
+      asked.push(name);
+      return answer();
+    };
+  const chain = {
+    creation: answering("creation", () => input && { contract: token, input, blockNumber: 1n }),
+    isMinter: answering("isMinter", () => true),
+    token: answering("token", () => ({ minterLocked: true })),
+    registration: answering("registration", () => ({})),
+    finalizedBlockNumber: answering("finalizedBlockNumber", () => 2n),
+    isTransferable: answering("isTransferable", () => false),
+  };
+  const units = 10_000;
+  await using world = await createWorld({
+    newTokens: true,
+    chains: new Map([[SETTLEMENT.chainId, async () => chain as unknown as ServerChain]]),
+    rateLimits: { key: { units, windowSeconds: 1_000_000_000 } },
   });
+  const by = await adminOf(world);
+  const left = ({ headers }: Answer) => Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
+  const path = `/tokens/0x${"12".repeat(32)}`;
+
+  const made = await by("POST", "/tokens", FORM);
+  const unknown = await by("PUT", path);
+  expect(unknown.body).toMatchObject({ status: "sent" });
+  expect([asked.length, left(made) - left(unknown)]).toEqual([1, 500]);
+
+  input = made.body.data;
+  const added = await by("PUT", path);
+  expect(added.body).toMatchObject({ status: "added" });
+  expect([asked.length, left(unknown) - left(added)]).toEqual([1 + 7, 7 * 500]);
+
+  input = null;
+  for (let i = 0; i < units / 500; i++) await by("PUT", path);
+  expect(refusal(await by("PUT", path)).code).toBe("rate_limited");
+  expect(asked.length).toBeLessThan(units / 500);
 });

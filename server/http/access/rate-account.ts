@@ -73,6 +73,7 @@ export class Account {
   #body = 0;
   #paid = 0;
   #expected = 0;
+  #questions = 0;
   #isShared = false;
   /** Whether the response or the connection has ended. */
   #isReleased = false;
@@ -130,9 +131,13 @@ export class Account {
     this.pay(proofs * this.#prices.kzgProof);
   }
 
-  /** Called before a node is asked: for a wallet contract's answer, or for an exit kit. */
+  /**
+   * Called before each question to a node: for a wallet contract's answer, for an exit kit, or
+   * about a new token.
+   */
   askNode(): void {
-    this.pay(this.#prices.nodeQuestion);
+    this.#questions++;
+    this.pay(this.#questions * this.#prices.nodeQuestion);
   }
 
   /** Called with the transfers of each vault that was proven. */
