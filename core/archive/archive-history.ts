@@ -17,6 +17,9 @@ import type { Commit, Position } from "./keys.ts";
 import * as keys from "./keys.ts";
 import type { ArchiveGround, ArchiveIndex, AssetReader, BatchData } from "./vault-index.ts";
 
+/** A node can deny the block that an archive has reached, or the commits before it. */
+type Contradiction = "block" | "commits";
+
 /** L1's events in an archive, one after another, as far as they are applied. */
 export function archiveHistory(
   { store, settlement, kzg }: ArchiveGround,
@@ -31,8 +34,8 @@ export function archiveHistory(
   let reached: Position | null = null;
   /** The block of the newest commit here; null before the first. */
   let lastCommitBlock: bigint | null = null;
-  /** Since when L1 contradicts what it told; null while it does not. */
-  let doubtedAt: number | null = null;
+  /** Since when L1 contradicts each kind of what it told; nothing while it does not. */
+  const doubts = new Map<Contradiction, number>();
 
   const history = {
     /** Runs a change of the store after all others. */
@@ -114,7 +117,12 @@ export function archiveHistory(
 
     /** L1 does not contradict the archive now. */
     trust(): void {
-      doubtedAt = null;
+      doubts.clear();
+    },
+
+    /** L1 has the block that the archive has reached. */
+    trustBlock(): void {
+      doubts.delete("block");
     },
 
     /**
@@ -122,14 +130,25 @@ export function archiveHistory(
      * at a second look, the archive forgets what L1 told, and reads it again from the first block
      * on.
      */
-    async doubt(secondLookMs: number): Promise<void> {
-      doubtedAt ??= performance.now();
-      if (performance.now() - doubtedAt < secondLookMs) return;
-      await history.inTurn(forget);
-      doubtedAt = null;
+    doubt(secondLookMs: number): Promise<void> {
+      return lookTwice("commits", secondLookMs);
+    },
+
+    /** L1 has another block where the archive has reached one; else as {@link doubt}. */
+    doubtBlock(secondLookMs: number): Promise<void> {
+      return lookTwice("block", secondLookMs);
     },
   };
   return { history, restore };
+
+  /** Forgets what L1 told if it was contradicted in the same thing so long ago. */
+  async function lookTwice(what: Contradiction, secondLookMs: number): Promise<void> {
+    const since = doubts.get(what) ?? performance.now();
+    doubts.set(what, since);
+    if (performance.now() - since < secondLookMs) return;
+    await history.inTurn(forget);
+    doubts.clear();
+  }
 
   async function changesBy(event: L1Event): Promise<Changes> {
     if (event.type === "withdrawn") {

@@ -58,8 +58,10 @@ export class SourceHistory {
   readonly #secondLookMs: number;
   #nextBlock: bigint;
   #readOnce: bigint; // The first block that was read only once
-  /** When the chain was first seen to differ from what is known; null if it does not. */
-  #doubtedAt: number | null = null;
+  /** When the chain was first seen to lack a known commit's block; null if it has it. */
+  #blocksDoubtedAt: number | null = null;
+  /** The known commit that the chain's logs deny, and since when; null if they deny none. */
+  #logsDoubted: { readonly sequence: bigint; readonly at: number } | null = null;
   /**
    * Reads the blocks that have become final since the last call. Rejects with `l1_failed`, also
    * while the chain differs from what was read before.
@@ -89,9 +91,15 @@ export class SourceHistory {
 
   async #follow(): Promise<void> {
     const final = await this.#chain.finalizedBlockNumber();
-    if (final < this.#fromBlock || this.#nextBlock === final + 1n) return;
+    const isDoubted = this.#blocksDoubtedAt !== null || this.#logsDoubted !== null;
+    if (final < this.#fromBlock || (this.#nextBlock === final + 1n && !isDoubted)) return;
     const agreed = await this.#agreed();
-    if (agreed < this.#order.length) this.#forget(agreed);
+    if (agreed < this.#order.length) {
+      this.#blocksDoubtedAt ??= performance.now();
+      this.#forget(agreed, this.#blocksDoubtedAt);
+    }
+    // The rest may fail for hours, and a later lie must not count as the second look at this one.
+    this.#blocksDoubtedAt = null;
     // The node lags, or has spoken for a longer chain.
     const next = least(this.#nextBlock, final + 1n);
     // Each block is read twice, because a node can leave events out without an error.
@@ -102,7 +110,7 @@ export class SourceHistory {
         if (event.type === "batchCommitted") this.#take(event);
       this.#nextBlock = to + 1n;
     }
-    this.#doubtedAt = null;
+    this.#logsDoubted = null;
   }
 
   /** Number of commits of which the newest is in a block that the chain still has. */
@@ -121,11 +129,10 @@ export class SourceHistory {
 
   /**
    * Forgets all commits but the first `count`, and reads on from the last of them. Throws
-   * `l1_failed` until a second look finds the same.
+   * `l1_failed` until a second look finds the same as at `doubtedAt`.
    */
-  #forget(count: number): void {
-    this.#doubtedAt ??= performance.now();
-    if (performance.now() - this.#doubtedAt < this.#secondLookMs)
+  #forget(count: number, doubtedAt: number): void {
+    if (performance.now() - doubtedAt < this.#secondLookMs)
       throw new MintmarkError(
         "l1_failed",
         "the chain differs from what was final before; it is looked at again",
@@ -253,9 +260,15 @@ export class SourceHistory {
     const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
     if (sequence < BigInt(this.#order.length)) {
       const known = this.#leaves[mode][batchNumber];
-      if (known !== undefined && stateLeaf(known) === bytesToHex(leaf)) return;
+      if (known !== undefined && stateLeaf(known) === bytesToHex(leaf)) {
+        if (this.#logsDoubted?.sequence === sequence) this.#logsDoubted = null;
+        return;
+      }
+      if (this.#logsDoubted?.sequence !== sequence)
+        this.#logsDoubted = { sequence, at: performance.now() };
       // Its logs can have been wrong before, too, in blocks that are not read again.
-      this.#forget(0);
+      this.#forget(0, this.#logsDoubted.at);
+      this.#logsDoubted = null;
       throw new MintmarkError("l1_failed", "the commits are read again from the first one on");
     }
     if (sequence !== BigInt(this.#order.length) || batchNumber !== this.#trees[mode].count) {

@@ -186,3 +186,33 @@ test("a commit that a node told falsely is noticed, and all is read again by its
   expect([reopened.state().countValidium, reopened.position]).toEqual([0, null]);
   expect(await reopened.withdrawn(vaultId)).toBe(0n);
 });
+
+test("two words for another chain with the truth between them are no second look", async () => {
+  world = await createWorld();
+  await world.mint("erc20", "validium", "", 50);
+  await world.settler.round();
+  const l1 = lagging(world.l1);
+  const { deployedAtBlock: fromBlock } = world.chain.settlement;
+  const archive = await openArchive({ l1 });
+  const secondLookMs = 50;
+  const read = () => follow({ archive, l1, fromBlock, sources: [], secondLookMs });
+  await read();
+  const { block, events } = l1;
+  const lie = async () => {
+    l1.block = async (at) => {
+      const found = await block.call(l1, at);
+      return found && { ...found, hash: `0x${"0f".repeat(32)}` };
+    };
+    await expect(read()).rejects.toMatchObject({ code: "store_mismatch" });
+    expect(archive.state().countValidium).toBe(1);
+    l1.block = block;
+  };
+  await lie();
+  // The node has our block again, and its logs cannot be read.
+  await world.chain.mine(1);
+  l1.events = () => Promise.reject(new Error("no answer"));
+  await expect(read()).rejects.toThrow("no answer");
+  await new Promise((resolve) => setTimeout(resolve, secondLookMs));
+  l1.events = events;
+  await lie();
+});

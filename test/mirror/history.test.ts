@@ -107,6 +107,58 @@ test("what was final is forgotten only at a second look", async () => {
   expect(history.stateAt(history.newest)).toEqual(before);
 });
 
+const LOOK_MS = 50;
+const look = () => new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+
+test.each([
+  ["blocks of another chain", chainOf("other", OURS, 510n)],
+  // The hash of each log's block is ours.
+  [
+    "logs of another chain",
+    { ...chainOf("ours", OURS, 510n), events: chainOf("other", OURS, 510n).events },
+  ],
+])("two lies with the truth between them are no second look: %s", async (_, lie) => {
+  const node = nodeOf(chainOf("ours", OURS, 500n));
+  const history = new SourceHistory(node, 1n, LOOK_MS);
+  await history.follow();
+  node.chain = chainOf("ours", OURS, 505n);
+  await history.follow();
+  const before = history.stateAt(history.newest);
+  const refused = async () => {
+    await expect(history.follow()).rejects.toMatchObject({ code: "l1_failed" });
+    expect(history.stateAt(history.newest)).toEqual(before);
+  };
+  node.chain = lie;
+  await refused();
+  // The node knows our blocks again, and its newest logs cannot be read.
+  const ours = chainOf("ours", OURS, 9_000n);
+  const events = async (from: bigint, to: bigint) => {
+    if (to > 3_000n) throw new Error("no answer");
+    return ours.events(from, to);
+  };
+  node.chain = { ...ours, events };
+  await expect(history.follow()).rejects.toThrow("no answer");
+  await look();
+  node.chain = lie;
+  await refused();
+});
+
+test("a doubt ends when the node agrees, also when it has no newer block", async () => {
+  const ours = chainOf("ours", OURS, 500n);
+  const node = nodeOf(ours);
+  const history = new SourceHistory(node, 1n, LOOK_MS);
+  await history.follow();
+  const before = history.stateAt(history.newest);
+  for (let i = 0; i < 2; i++) {
+    node.chain = chainOf("other", OURS, 600n);
+    await expect(history.follow()).rejects.toMatchObject({ code: "l1_failed" });
+    expect(history.stateAt(history.newest)).toEqual(before);
+    node.chain = ours;
+    await history.follow();
+    await look();
+  }
+});
+
 test("logs of another chain in our blocks are forgotten too", async () => {
   const other = chainOf("other", OURS, 500n);
   const ours = chainOf("ours", OURS, 500n);
