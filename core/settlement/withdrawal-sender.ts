@@ -45,8 +45,8 @@ export class WithdrawalSender {
   readonly #follower: Follower;
   readonly #fromBlock: bigint;
   readonly #secondLookMs: number;
-  /** When each withdrawal was first seen to have expired. */
-  readonly #expired = new Map<Uuid, number>();
+  /** When each withdrawal was first seen to have expired, with its deadline. */
+  readonly #expired = new Map<Uuid, { readonly at: number; readonly deadline: bigint }>();
   readonly queue: ReturnType<typeof pendingQueue>;
   readonly #clock: Clock;
   /**
@@ -92,6 +92,9 @@ export class WithdrawalSender {
   async #sendReady(signal?: AbortSignal): Promise<number> {
     const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
     await this.#releaseSignedAnew();
+    // A node that told another time once must not be believed at once when it does so again.
+    for (const [withdrawalId, { deadline }] of this.#expired)
+      if (moment.finalTime <= deadline) this.#expired.delete(withdrawalId);
     const isHeld = (id: Uuid) => (this.#refused.get(id)?.notBefore ?? 0) > this.#clock();
     const ready: PendingWithdrawal[] = [];
     for await (const pending of this.queue.ready(moment, isHeld)) {
@@ -146,9 +149,10 @@ export class WithdrawalSender {
     signal?: AbortSignal,
   ): Promise<void> {
     const { withdrawal } = pending;
-    const first = this.#expired.get(withdrawal.withdrawalId) ?? this.#clock();
-    this.#expired.set(withdrawal.withdrawalId, first);
-    if (this.#clock() - first < this.#secondLookMs) return;
+    const { withdrawalId, deadline } = withdrawal;
+    const first = this.#expired.get(withdrawalId) ?? { at: this.#clock(), deadline };
+    this.#expired.set(withdrawalId, first);
+    if (this.#clock() - first.at < this.#secondLookMs) return;
     if (await this.#isDecided(pending, signal)) return;
     const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
     await this.#engine.operator.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalTime);

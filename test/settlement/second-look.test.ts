@@ -153,6 +153,46 @@ describe("what cannot be undone", () => {
     expect(await statusOf()).toBe("failed");
   });
 
+  test("an expired withdrawal does not fail at two lies with the truth between them", async () => {
+    await behindNode();
+    const { engine, chain, l1, committee, principal } = world;
+    const vaultId = await world.mint("erc721", "zk-rollup", "7");
+    await world.settler.round();
+    await chain.mine(30);
+    const now = (await l1.block("latest"))?.timestamp ?? 0n;
+    const deadline = now + 1_000_000n;
+    const { withdrawalId } = await world.requestWithdrawal(vaultId, 1n, deadline);
+    let time = 0;
+    let lies = true;
+    const { block } = l1;
+    // The vault has not matured, so the withdrawal waits.
+    Object.assign(l1, {
+      block: async (...at: Parameters<typeof block>) => {
+        const found = await block.apply(l1, at);
+        return found && lies ? { ...found, timestamp: deadline + 1n } : found;
+      },
+      maturity: async () => 10n ** 9n,
+    });
+    const settler = chain.newSettler({
+      engine,
+      l1,
+      committee,
+      clock: () => time,
+      secondLookMs: 60_000,
+    });
+    for (const [at, isLie] of [
+      [0, true],
+      [1_000, false],
+      [60_000, true],
+    ] as const) {
+      time = at;
+      lies = isLie;
+      await settler.round();
+      const { status } = await engine.withdrawals.get(principal.applicationId, withdrawalId);
+      expect([at, status]).toEqual([at, "accepted"]);
+    }
+  });
+
   test("a mint that L1 would refuse fails only when the node still says so later", async () => {
     await behindNode();
     const { engine, chain, l1, committee } = world;
