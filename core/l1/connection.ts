@@ -145,13 +145,24 @@ export async function orReason<T>(trial: Promise<T>): Promise<T | string> {
   });
 }
 
-/** Codes of nodes that will answer when they have less to do, or when something inside recovers. */
-const BUSY: readonly unknown[] = [-32005, -32007, INTERNAL, 429];
+/** Codes of nodes that will answer when they have less to do. */
+const LIMITED: readonly unknown[] = [-32005, -32007, 429];
+/** Codes of those nodes, and of nodes in which something must recover first. */
+const BUSY: readonly unknown[] = [...LIMITED, INTERNAL];
 
 /** The node answered that it could not answer now, in HTTP 200. */
 export function isBusy(error: unknown): boolean {
+  return hasCode(error, BUSY);
+}
+
+/** The node answered, in HTTP 200, that it was asked too much. It has not looked at the question. */
+export function isLimited(error: unknown): boolean {
+  return hasCode(error, LIMITED);
+}
+
+function hasCode(error: unknown, codes: readonly unknown[]): boolean {
   if (!(error instanceof BaseError)) return false;
-  return error.walk((inner) => BUSY.includes((inner as { code?: unknown }).code)) !== null;
+  return error.walk((inner) => codes.includes((inner as { code?: unknown }).code)) !== null;
 }
 
 /** A gateway's statuses for a node that took too long. */

@@ -17,7 +17,7 @@ import type { Call, Sender } from "./account.ts";
 import { blobBaseFee } from "./blob-fee.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import { minedReceipt } from "./chain.ts";
-import { isBusy, isRefusal, type L1Connection } from "./connection.ts";
+import { isBusy, isLimited, isRefusal, type L1Connection } from "./connection.ts";
 import {
   type CallKind,
   cappedFees,
@@ -383,7 +383,12 @@ export class TransactionSender implements Sender {
       } catch (error) {
         const answer = await this.#found(signed, error);
         if (answer !== null) return { answer, error };
-        if (attempt > RESENDS) throw error;
+        if (attempt > RESENDS) {
+          // Some nodes refuse with the code of their own faults. A limit says nothing about it.
+          const isRefused = isRefusal(error) && !isLimited(error);
+          if (isRefused && (await this.#isHeld(signed))) return { answer: "outbid", error };
+          throw error;
+        }
         await pause(backoffDelay(RESEND, attempt), signal);
       }
     }
@@ -404,8 +409,13 @@ export class TransactionSender implements Sender {
     if (hint === "broke") throw error;
     if (hint !== undefined) return hint;
     if (!isRefusal(error) || isBusy(error)) return null;
-    const next = await this.#nonce("pending").catch(unknown);
-    return next !== null && next > nonce ? "outbid" : "refused";
+    return (await this.#isHeld({ nonce })) ? "outbid" : "refused";
+  }
+
+  /** Whether a transaction of the account is pending at this nonce, as far as a node tells. */
+  async #isHeld({ nonce }: Pick<SignedTransaction, "nonce">): Promise<boolean> {
+    const next = await this.#nonce("pending").catch(() => null);
+    return next !== null && next > nonce;
   }
 
   /**
