@@ -107,6 +107,9 @@ class NonceTaken extends MintmarkError {}
 /** The nodes hold pending transactions of the account of the other kind. */
 class KindConflict extends MintmarkError {}
 
+/** No higher fee may be offered. */
+class CapReached extends MintmarkError {}
+
 /**
  * Sends the transactions of one account in the order of the calls, a few under way at once, each
  * with its own nonce. Only the first one is watched and replaced when it is late, because L1 mines
@@ -223,8 +226,10 @@ export class TransactionSender implements Sender {
     try {
       await this.#make(offer, options);
     } catch (error) {
-      if (error instanceof KindConflict && before === null && !isRepeated) {
-        await this.#makeWay(kind, options);
+      const isOutbid = error instanceof CapReached && offer.sent.length === 0;
+      if ((error instanceof KindConflict || isOutbid) && before === null && !isRepeated) {
+        if (isOutbid) await this.#makeWayUnheard(kind, options, error);
+        else await this.#makeWay(kind, options);
         return this.#launch(prepare, before, options, kind, true);
       }
       // Nodes limit an account's transactions by number or balance. Alone, this one may be taken.
@@ -268,6 +273,17 @@ export class TransactionSender implements Sender {
     }
   }
 
+  /**
+   * Makes way for an offer that was outbid up to its cap: by its own kind, or the nodes have unheard
+   * words for a conflict of kinds. Rejects with `error` when there is no way.
+   */
+  async #makeWayUnheard(kind: CallKind, options: L1SendOptions, error: CapReached): Promise<void> {
+    if (!(await this.#isPending())) throw error;
+    await this.#makeWay(kind, options).catch((failure) => {
+      throw failure instanceof MintmarkError ? error : failure;
+    });
+  }
+
   #emptyCall(kind: CallKind): Call {
     const call = { to: this.#account.address, data: "0x", gas: TRANSFER_GAS } as const;
     return kind === "plain" ? call : { ...call, blobs: BlobSidecar.empty() };
@@ -297,13 +313,14 @@ export class TransactionSender implements Sender {
     const kind = kindOf(offer.call);
     const higher = higherFees(offer.fees, kind, offer.caps);
     const said = refusal === undefined ? "" : `; the node said: ${refusal}`;
-    if (higher === null) throw this.#stuck(offer.nonce, capReached(kind, offer.caps) + said);
+    if (higher === null)
+      throw this.#stuck(offer.nonce, capReached(kind, offer.caps) + said, CapReached);
     offer.fees = higher;
   }
 
-  #stuck(nonce: number, why: string): MintmarkError {
+  #stuck(nonce: number, why: string, Failure = MintmarkError): MintmarkError {
     const what = `what ${this.#account.address} has sent under nonce ${nonce}`;
-    return new MintmarkError("l1_failed", `${what} is not mined, and ${why}`);
+    return new Failure("l1_failed", `${what} is not mined, and ${why}`);
   }
 
   /**

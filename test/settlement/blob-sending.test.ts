@@ -66,6 +66,8 @@ function fieldsOf(raw: Hex): Fields {
  * replacements with blobs at the double of each fee. anvil and hardhat have neither rule.
  */
 class StrictPool {
+  /** Its words for a pending transaction of the other kind. */
+  conflict = "address already reserved";
   /** Every transaction that a node has taken, in order. */
   readonly taken: Fields[] = [];
   readonly #pending = new Map<number, Fields>();
@@ -85,7 +87,7 @@ class StrictPool {
     const refuse = (message: string) =>
       new RpcError(new Error(message), { code: -32_000, shortMessage: message });
     for (const { type } of this.#pending.values())
-      if (type !== sent.type) throw refuse("address already reserved");
+      if (type !== sent.type) throw refuse(this.conflict);
     const before = this.#pending.get(sent.nonce);
     if (before?.hash === sent.hash) throw refuse("already known");
     const percent = sent.type === "blobs" ? 200n : 110n;
@@ -192,11 +194,14 @@ describe("on anvil, which takes cell proofs", () => {
   });
 
   test.each([
-    ["blobs", withBlobs, plain],
-    ["plain", plain, withBlobs],
+    ["blobs", withBlobs, plain, "address already reserved"],
+    ["plain", plain, withBlobs, "address already reserved"],
+    ["blobs", withBlobs, plain, "no words that are known"],
+    ["plain", plain, withBlobs, "no words that are known"],
   ] as const)(
-    "a late transaction of a dead process is used up by its own kind: %s",
-    async (kind, left, next) => {
+    "a late transaction of a dead process is used up by its own kind: $0, in the node's words: $3",
+    async (kind, left, next, words) => {
+      pool.conflict = words;
       const other = kind === "blobs" ? "plain" : "blobs";
       await automine(false);
       const dead = new AbortController();

@@ -94,4 +94,18 @@ describe.concurrent("an offer that a node refuses in unheard words", () => {
       expect(new Set(offered).size).toBe(1);
     },
   );
+
+  test("is made way for when the one that is pending has blobs", async () => {
+    // A node takes only blobs at the nonce until some are mined.
+    const { send, offered } = nodeOf(-38_001, true, (raw, mined) => isBlobs(raw) === (mined === 0));
+    expect((await send()).status).toBe("success");
+    expect(offered.filter(isBlobs)).toHaveLength(1);
+    expect(parseTransaction(offered.at(-1) ?? "0x").nonce).toBe(1);
+  });
+
+  test("is told as it was when its own kind is pending", async () => {
+    const { send, offered } = nodeOf(-38_001, true, () => false);
+    await expect(send()).rejects.toThrow(/fee cap of \d+ wei is reached; the node said: .*better/);
+    expect(offered.some(isBlobs)).toBe(true);
+  });
 });
