@@ -1,73 +1,122 @@
 import { connect, type Socket } from "node:net";
 import { json } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
 
 /**
- * Attackers as a process of their own. Reads the port and a tenant's keys, and attacks until it is
- * killed. It opens each connection again a second after the server has closed it.
+ * Attackers as a process of their own. Reads a {@link Target} and the names of attacks, and attacks
+ * until it is killed. It opens each connection again a second after the server has closed it.
  */
 const AGAIN_MS = 1_000;
 const UNREAD_MS = 20_000;
 const MIB = 1024 * 1024;
-const { port, keys } = (await json(process.stdin)) as {
+
+interface Target {
   readonly port: number;
+  /** Keys of a tenant, which stays within its limits. */
   readonly keys: readonly string[];
-};
+}
 
 /** Keeps one connection from a loopback address busy with `start`. */
-function hold(address: string, start: (socket: Socket) => void): void {
+function hold(port: number, address: string, start: (socket: Socket) => void): void {
   const socket = connect({ port, host: "127.0.0.1", localAddress: address }, () => start(socket));
   socket.resume();
   socket.on("error", () => {});
-  socket.on("close", () => setTimeout(hold, AGAIN_MS, address, start));
+  socket.on("close", () => setTimeout(hold, AGAIN_MS, port, address, start));
 }
 
 const head = (path: string, length: number, fields = "") =>
   `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n${fields}\r\n`;
 
-// Answers that nobody reads. Who does not read notices no end, so each connection is opened anew.
-for (let i = 0; i < 4; i++) {
-  hold(`127.0.1.${i + 1}`, (socket) => {
-    socket.pause().write("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(140));
-    setTimeout(() => socket.destroy(), UNREAD_MS);
-  });
-}
-// Bodies without an end, from callers without a key.
-for (let i = 0; i < 8_960; i++)
-  hold(`127.0.2.${(i % 16) + 1}`, (socket) => socket.write(`${head("/oauth/token", 100)}{`));
-// Bodies in pieces of one byte.
-for (let i = 0; i < 400; i++) {
-  const type = i % 2 === 0 ? "application/json" : "application/x-www-form-urlencoded";
-  const path = i % 4 === 0 ? "/owner/v1/challenge" : "/oauth/token";
-  hold(`127.0.4.${(i % 4) + 1}`, (socket) => {
-    socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\n`);
-    socket.write(`Transfer-Encoding: chunked\r\n\r\n${"1\r\n \r\n".repeat(65_000)}`);
-  });
-}
-// Headers that come byte by byte.
-for (let i = 0; i < 400; i++) {
-  hold(`127.0.5.${(i % 16) + 1}`, (socket) => {
-    socket.write("GET /healthz HTTP/1.1\r\nX: ");
-    const slowly = setInterval(() => socket.write("x"), 500);
-    socket.once("close", () => clearInterval(slowly));
-  });
-}
-// One silent connection for each of many addresses.
-for (let i = 0; i < 4_000; i++) hold(`127.1.${i >> 8}.${i & 255}`, () => {});
-// Streams of events, more than a key may have.
-const stream = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n";
-for (const key of keys)
-  for (let i = 0; i < 20; i++)
-    hold("127.0.6.1", (socket) => socket.write(`${stream}X-Api-Key: ${key}\r\n\r\n`));
-// Bodies without an end with a tenant's keys: a few large ones each, and many small ones.
-const large = Buffer.alloc(1.9 * MIB, " ");
-for (const key of keys) {
-  const field = `X-Api-Key: ${key}\r\n`;
-  for (let i = 0; i < 65; i++) {
-    hold("127.0.3.1", (socket) => {
-      socket.write(head("/api/v1/mint", large.length + 1, field));
-      socket.write(large);
-    });
-  }
-  for (let i = 0; i < 400; i++)
-    hold("127.0.3.1", (socket) => socket.write(`${head("/api/v1/mint", 100, field)}{`));
+export const ATTACKS: Readonly<Record<string, (target: Target) => void>> = {
+  /** Answers that nobody reads. Who does not read notices no end, so each connection ends by itself. */
+  "unread-answers"({ port }) {
+    for (let i = 0; i < 4; i++) {
+      hold(port, `127.0.1.${i + 1}`, (socket) => {
+        socket.pause().write("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(140));
+        setTimeout(() => socket.destroy(), UNREAD_MS);
+      });
+    }
+  },
+
+  /** Bodies without an end, from callers without a key. */
+  "endless-bodies"({ port }) {
+    for (let i = 0; i < 8_960; i++)
+      hold(port, `127.0.2.${(i % 16) + 1}`, (socket) =>
+        socket.write(`${head("/oauth/token", 100)}{`),
+      );
+  },
+
+  /** Bodies in pieces of one byte. */
+  "small-pieces"({ port }) {
+    for (let i = 0; i < 400; i++) {
+      const type = i % 2 === 0 ? "application/json" : "application/x-www-form-urlencoded";
+      const path = i % 4 === 0 ? "/owner/v1/challenge" : "/oauth/token";
+      hold(port, `127.0.4.${(i % 4) + 1}`, (socket) => {
+        socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\n`);
+        socket.write(`Transfer-Encoding: chunked\r\n\r\n${"1\r\n \r\n".repeat(65_000)}`);
+      });
+    }
+  },
+
+  /** Headers that come byte by byte. */
+  "slow-headers"({ port }) {
+    for (let i = 0; i < 400; i++) {
+      hold(port, `127.0.5.${(i % 16) + 1}`, (socket) => {
+        socket.write("GET /healthz HTTP/1.1\r\nX: ");
+        const slowly = setInterval(() => socket.write("x"), 500);
+        socket.once("close", () => clearInterval(slowly));
+      });
+    }
+  },
+
+  /** One silent connection for each of many addresses. */
+  "silent-connections"({ port }) {
+    for (let i = 0; i < 4_000; i++) hold(port, `127.1.${i >> 8}.${i & 255}`, () => {});
+  },
+
+  /** Streams of events, more than a key may have. */
+  streams({ port, keys }) {
+    const asked = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n";
+    for (const key of keys)
+      for (let i = 0; i < 20; i++)
+        hold(port, "127.0.6.1", (socket) => socket.write(`${asked}X-Api-Key: ${key}\r\n\r\n`));
+  },
+
+  /** Bodies without an end with a tenant's keys: a few large ones each, and many small ones. */
+  "tenant-bodies"({ port, keys }) {
+    const large = Buffer.alloc(1.9 * MIB, " ");
+    for (const key of keys) {
+      const field = `X-Api-Key: ${key}\r\n`;
+      for (let i = 0; i < 65; i++) {
+        hold(port, "127.0.3.1", (socket) => {
+          socket.write(head("/api/v1/mint", large.length + 1, field));
+          socket.write(large);
+        });
+      }
+      for (let i = 0; i < 400; i++)
+        hold(port, "127.0.3.1", (socket) => socket.write(`${head("/api/v1/mint", 100, field)}{`));
+    }
+  },
+
+  /** Ten uploads of bad rows at once, each again after its answer. */
+  uploads({ port, keys }) {
+    const body = `ownerAddress,tokenId\n${"x,y\n".repeat(400_000)}`;
+    const upload = async (key: string) => {
+      const headers = { "x-api-key": key, "content-type": "text/csv" };
+      for (;;) {
+        const sent = { method: "POST", headers, body };
+        const answer = await fetch(`http://127.0.0.1:${port}/api/v1/drops`, sent).catch(() => null);
+        await answer?.arrayBuffer().catch(() => null);
+        if (answer === null || answer.status === 429) await pause(100);
+      }
+    };
+    for (const key of keys) for (let i = 0; i < 2; i++) void upload(key);
+  },
+};
+
+if (import.meta.main) {
+  const { attacks, ...target } = (await json(process.stdin)) as Target & {
+    readonly attacks: readonly string[];
+  };
+  for (const name of attacks) ATTACKS[name]?.(target);
 }
