@@ -81,9 +81,10 @@ export type {
 } from "./transfers/views.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { Vaults } from "./vaults/holdings.ts";
-export { type OwnedOptions, type OwnedVault, STANDINGS, type Standing } from "./vaults/owned.ts";
+export { type OwnedVault, STANDINGS, type Standing } from "./vaults/owned.ts";
 export type { SignedOptions, VaultCaller } from "./vaults/signed-requests.ts";
 export type { TransactionFilter, VaultFilter } from "./vaults/transaction-range.ts";
+export type { ScanOptions } from "./vaults/transaction-scan.ts";
 export type { Transactions, WithdrawalFilter } from "./vaults/transactions.ts";
 export type { KeyUsage, Usage, UsageOptions, UsagePeriod } from "./vaults/usage.ts";
 export { type RestoreOptions, restoreStore } from "./verify/restore.ts";

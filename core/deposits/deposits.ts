@@ -6,7 +6,7 @@ import type { Deposit, Uuid } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { readMaking } from "../vaults/makings.ts";
 import type { TransactionFilter } from "../vaults/transaction-range.ts";
-import type { Found } from "../vaults/transaction-scan.ts";
+import type { Found, ScanOptions } from "../vaults/transaction-scan.ts";
 import { findPage } from "../vaults/transactions.ts";
 import { amountIn, tokenIn } from "../vaults/vaults.ts";
 
@@ -20,10 +20,17 @@ export interface DepositFilter
 
 export function depositsOf(context: EngineContext): Deposits {
   return {
-    list: (applicationId, filter = {}) =>
+    list: (applicationId, filter = {}, options = {}) =>
       listOf(context, "deposits", applicationId, filter, async (start, ledger) => {
         const wanted = { ...filter, type: "deposit" } as const;
-        const { found, next } = await findPage(ledger, applicationId, wanted, "desc", start);
+        const { found, next } = await findPage(
+          ledger,
+          applicationId,
+          wanted,
+          "desc",
+          start,
+          options,
+        );
         const { applicationIndex } = ledger.tenants.application(applicationId);
         return { data: await depositViews(ledger, applicationIndex, found), next };
       }),
@@ -71,5 +78,5 @@ async function depositViews(
  */
 export interface Deposits {
   /** Newest first. Pages can be short, as with {@link Transactions.list}. */
-  list(applicationId: Uuid, filter?: DepositFilter): List<Deposit>;
+  list(applicationId: Uuid, filter?: DepositFilter, options?: ScanOptions): List<Deposit>;
 }

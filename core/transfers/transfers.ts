@@ -26,6 +26,7 @@ import {
   signedForm,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
+import type { ScanOptions } from "../vaults/transaction-scan.ts";
 import { readSession } from "./powers.ts";
 import type { TransferRequest } from "./request.ts";
 import { askedList, MIN_VALIDITY, requestTransfers, requireTransferable } from "./request.ts";
@@ -53,7 +54,8 @@ export function transfersOf(context: EngineContext): Transfers {
       const list = await requestTransfers(context, caller, request, wait?.signal);
       return transferListView(context.ledger, list);
     },
-    list: (applicationId, filter = {}) => listTransfers(context, applicationId, filter),
+    list: (applicationId, filter = {}, options = {}) =>
+      listTransfers(context, applicationId, filter, options),
     history: async (vaultId) => historyOf(context.ledger, vaultId),
     async session(owner, key) {
       const { ledger } = context;
@@ -164,7 +166,7 @@ export interface Transfers {
    * An application's lists, newest first. A page can be short although more follow, as with {@link
    * Transactions.list}.
    */
-  list(applicationId: Uuid, filter?: TransferFilter): List<TransferList>;
+  list(applicationId: Uuid, filter?: TransferFilter, options?: ScanOptions): List<TransferList>;
   /**
    * Where a vault of any application comes from, and where it went. Rejects with `vault_not_found`.
    */

@@ -11,7 +11,7 @@ import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
 import { keyOf, prefixOf } from "../store/store-keys.ts";
 import { narrow } from "../vaults/transaction-range.ts";
-import { requestsIn } from "../vaults/transaction-scan.ts";
+import { requestsIn, type ScanOptions, Work } from "../vaults/transaction-scan.ts";
 import { statusOfList, statusOfTransfer } from "../vaults/transactions.ts";
 import * as lists from "../vaults/transfer-lists.ts";
 import {
@@ -35,6 +35,7 @@ export function listTransfers(
   context: EngineContext,
   applicationId: Uuid,
   filter: TransferFilter,
+  options: ScanOptions = {},
 ): List<TransferList> {
   return listOf(context, "transfers", applicationId, filter, async ({ after, limit }, ledger) => {
     const { status, createdAfter, createdBefore } = filter;
@@ -46,15 +47,16 @@ export function listTransfers(
     const { from, to } = part?.within ?? { from: 0, to: 0 };
     const range = { from, to: Math.min(to, after ?? to), ascending: false };
     const found: TransferListRecord[] = [];
-    let work = 0;
+    const work = new Work(options);
     let last = 0;
     let next: number | null = null;
     const requests = requestsIn(ledger.store, index, range);
     for await (const sequence of range.from < range.to ? requests : []) {
-      if (found.length === limit || work >= MOST_WORK) {
+      if (found.length === limit || work.done >= MOST_WORK) {
         next = last;
         break;
       }
+      await work.pause();
       const { entry } = await readEntry(ledger.store, sequence);
       if (entry.kind !== "transfersRequested")
         throw new MintmarkError("store_corrupt", "An index record is damaged.");
@@ -65,10 +67,11 @@ export function listTransfers(
       const isWanted = status === undefined || status === statusOfList(ledger, list);
       if (isWanted) found.push(list);
       last = list.firstSequence;
-      work +=
+      work.done +=
         WORK.list +
         lists.slotCount(list.transfers) * (isWanted ? WORK.slot + WORK.shown : WORK.slot);
     }
+    await work.tell();
     return { data: await Promise.all(found.map((list) => transferListView(ledger, list))), next };
   });
 }

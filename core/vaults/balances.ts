@@ -8,7 +8,7 @@ import type { EntryOf } from "../store/entries.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
-import { collect, type Found } from "./transaction-scan.ts";
+import { collect, type Found, type ScanOptions, Work } from "./transaction-scan.ts";
 import { outputsOf, placeIn, readTransferList } from "./transfer-lists.ts";
 import { amountIn, decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
 
@@ -21,18 +21,20 @@ export async function balancesFrom(
   applicationId: Uuid,
   userId: Uuid,
   { after, limit }: PageStart,
+  options: ScanOptions,
 ) {
+  const work = new Work(options);
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;
   const within = { from: 0, to: ledger.tenants.application(applicationId).nextSequence };
   const sums = await ledger.readers.tokenSums.of(holding, within.to, (sums) =>
     addTransactions(ledger, holding, sums, within.to),
   );
-  const parts = [{ users: [userIndex], type: undefined, within }] as const;
+  const parts = [{ users: new Set([userIndex]), within }] as const;
   const scan = { applicationIndex, parts, order: "asc", after } as const;
-  const { found, next } = await collect(ledger, scan, limit, (one) =>
-    isFirst(ledger, sums, one, userIndex),
-  );
+  const wanted = (one: Found) => isFirst(ledger, sums, one, userIndex);
+  const { found, next } = await collect(ledger, scan, limit, wanted, work);
+  await work.tell();
   return { data: await balancesOf(ledger, applicationIndex, sums, found), next };
 }
 

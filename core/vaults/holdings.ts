@@ -8,10 +8,10 @@ import { packVaultId } from "../protocol/vault.ts";
 import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import { type Balance, balancesFrom } from "./balances.ts";
-import { listOwned, type OwnedOptions, type OwnedVault } from "./owned.ts";
+import { listOwned, type OwnedVault } from "./owned.ts";
 import { isWanted, vaultsOfToken } from "./token-vaults.ts";
 import type { VaultFilter } from "./transaction-range.ts";
-import { type Found, vaultOf } from "./transaction-scan.ts";
+import { type Found, type ScanOptions, vaultOf } from "./transaction-scan.ts";
 import { findPage } from "./transactions.ts";
 import { placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
@@ -44,7 +44,7 @@ export function vaultsOf(context: EngineContext): Vaults {
         throw new MintmarkError("vault_not_found");
       return (await vaultViews(ledger, applicationIndex, [{ place, vault }]))[0] as Vault;
     },
-    list: (applicationId, filter = {}) =>
+    list: (applicationId, filter = {}, options = {}) =>
       listOf(context, "vaults", applicationId, filter, async (start) => {
         const { ledger } = context;
         if (filter.tokenId !== undefined)
@@ -64,6 +64,7 @@ export function vaultsOf(context: EngineContext): Vaults {
           narrowed,
           order,
           start,
+          options,
           listed,
         );
         const places = found.flatMap((one) => vaultOf(ledger, one) ?? []);
@@ -74,9 +75,9 @@ export function vaultsOf(context: EngineContext): Vaults {
         return { data: views.filter((vault) => isWanted(vault, wanted)), next };
       }),
     owned: (owner, page = {}, options = {}) => listOwned(context, owner, page, options),
-    balances: (applicationId, userId, page = {}) =>
+    balances: (applicationId, userId, page = {}, options = {}) =>
       listOf(context, "balances", applicationId, { ...page, userId } as PageOptions, (start) =>
-        balancesFrom(context.ledger, applicationId, userId, start),
+        balancesFrom(context.ledger, applicationId, userId, start, options),
       ),
     async content(vaultId) {
       const { ledger } = context;
@@ -102,19 +103,24 @@ export interface Vaults {
    * Oldest first, unless the filter says otherwise. Pages can be short, as with {@link
    * Transactions.list}.
    */
-  list(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
+  list(applicationId: Uuid, filter?: VaultFilter, options?: ScanOptions): List<Vault>;
   /**
    * The vaults of an owner in all applications: those of one user after the other, each user's
    * newest first. A page examines a bounded number of transactions, so it can be short.
    */
-  owned(owner: Address, page?: PageOptions, options?: OwnedOptions): List<OwnedVault>;
+  owned(owner: Address, page?: PageOptions, options?: ScanOptions): List<OwnedVault>;
   /**
    * A user's balances by token, in the order of first mints. An ERC-721 balance is one vault;
    * others are sums over vaults. The first call after opening reads every mint of the user, later
    * calls only new ones. A withdrawal or a void vault makes the next call read all again. Pages can
    * be short, as with {@link Transactions.list}.
    */
-  balances(applicationId: Uuid, userId: Uuid, page?: PageOptions): List<Balance>;
+  balances(
+    applicationId: Uuid,
+    userId: Uuid,
+    page?: PageOptions,
+    options?: ScanOptions,
+  ): List<Balance>;
   /**
    * The public content of a vault of any application. Rejects with `vault_not_found`, `vault_void`.
    */

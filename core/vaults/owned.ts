@@ -15,9 +15,10 @@ import {
   collect,
   type Found,
   SCAN_BOUND,
+  type ScanOptions,
   SLOT_WEIGHT,
   vaultOf,
-  type Work,
+  Work,
 } from "./transaction-scan.ts";
 import { statusOfTransfer } from "./transactions.ts";
 import { outputsOf, readTransferList } from "./transfer-lists.ts";
@@ -34,7 +35,7 @@ export function listOwned(
   context: EngineContext,
   owner: Address,
   page: PageOptions,
-  { onExamined }: OwnedOptions,
+  options: ScanOptions,
 ): List<OwnedVault> {
   const ownerAddress = requireAddress("owner", owner);
   return listOf<OwnedVault, Place>(
@@ -43,9 +44,9 @@ export function listOwned(
     ownerAddress,
     page,
     async ({ after, limit }, ledger) => {
-      const work = { done: 0 };
+      const work = new Work(options);
       const made = await ownedPage(ledger, ownerAddress, after, limit, work);
-      onExamined?.(work.done);
+      await work.tell();
       return made;
     },
   );
@@ -64,7 +65,7 @@ async function ownedPage(
     if (data.length === limit || work.done >= SCAN_BOUND) return { data, next: last };
     work.done += USER_WEIGHT;
     const to = ledger.tenants.applications.durable.get(applicationIndex)?.nextSequence ?? 0;
-    const part = { users: [userIndex], within: { from: 0, to: Math.min(to, before) } };
+    const part = { users: new Set([userIndex]), within: { from: 0, to: Math.min(to, before) } };
     const scan = { applicationIndex, parts: [part], order: "desc", after: null } as const;
     const wanted = (one: Found) => isGained(ledger, one, userIndex);
     const { found, next } = await collect(ledger, scan, limit - data.length, wanted, work);
@@ -229,10 +230,4 @@ export interface OwnedVault extends Omit<Vault, "userId"> {
     readonly to: Address;
     readonly status: Status;
   } | null;
-}
-
-/** Callbacks about a page of {@link Vaults.owned}. */
-export interface OwnedOptions {
-  /** Called with the number of transactions that the page has examined. */
-  readonly onExamined?: ((transactions: number) => void) | undefined;
 }

@@ -25,7 +25,7 @@ export interface Sequences {
  * Transactions within a range: of some users, one reference, marked blocks, some indexes, or all.
  */
 export interface Part {
-  readonly users?: readonly number[] | undefined;
+  readonly users?: ReadonlySet<number> | undefined;
   readonly reference?: string | undefined;
   readonly marks?: readonly Buffer[] | undefined;
   readonly indexes?: readonly Buffer[] | undefined;
@@ -52,11 +52,11 @@ export async function narrow(
     mintId === undefined
       ? undefined
       : await orNull("mint_not_found", () => findMint(ledger, applicationId, mintId));
-  if (users?.length === 0 || vault === null || mint === null) return null;
+  if (users?.size === 0 || vault === null || mint === null) return null;
   if (vault !== undefined && vault.applicationIndex !== applicationIndex) return null;
   if (reference !== undefined && type !== undefined && type !== "mint") return null;
   if (type === "withdrawal" && filter.status === "batched") return null;
-  if (vault !== undefined && users?.includes(vault.userIndex) === false) return null;
+  if (vault !== undefined && users?.has(vault.userIndex) === false) return null;
   const after = createdAfter === undefined ? 0 : Math.floor(createdAfter) + 1;
   const since = Math.max(after, vault?.createdAt ?? 0);
   const { firstSequence: first = 0 } = mint?.entry ?? {};
@@ -73,8 +73,7 @@ export async function narrow(
   if (assetId !== undefined && asset === undefined) return null;
   // They have other times than the batches of their vaults.
   const later = { ...indexesOf(applicationIndex, filter, users, asset), mint: undefined };
-  const { withdrawal, transfer, deposit } = later;
-  const indexes = type === undefined ? [...withdrawal, ...transfer, ...deposit] : later[type];
+  const indexes = type === undefined ? later.all : later[type];
   if (vault === undefined || reference !== undefined) {
     const spans =
       type !== undefined && type !== "mint"
@@ -87,7 +86,7 @@ export async function narrow(
       return [{ users, reference, marks, ...(type !== undefined && { indexes }), within: span }];
     });
   }
-  const owner = [vault.userIndex];
+  const owner = new Set([vault.userIndex]);
   // A vault's mints lie between its first and last one. Its withdrawals and transfers come after
   // the last.
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
@@ -122,33 +121,44 @@ async function madeWithin(
 }
 
 /**
- * The most selective indexes of withdrawals, transfers and deposits. A user's transfers and deposits
- * are beside its mints.
+ * The most selective indexes of withdrawals, of transfers, of deposits, and of all of them. A user's
+ * are in one index, beside its mints.
  */
 function indexesOf(
   application: number,
   { vaultId, status, type }: TransactionFilter,
-  users: readonly number[] | undefined,
+  users: ReadonlySet<number> | undefined,
   asset: number | undefined,
-): Record<"withdrawal" | "transfer" | "deposit", Buffer[]> {
+): Record<"withdrawal" | "transfer" | "deposit" | "all", Buffer[]> {
   if (vaultId !== undefined) {
     const withdrawal = [prefixOf.vaultWithdrawal(application, vaultId)];
-    return { withdrawal, transfer: [prefixOf.vaultTransfer(application, vaultId)], deposit: [] };
+    const transfer = [prefixOf.vaultTransfer(application, vaultId)];
+    return { withdrawal, transfer, deposit: [], all: [...withdrawal, ...transfer] };
   }
   if (users !== undefined) {
-    const withdrawal = users.map((user) => prefixOf.userWithdrawal(application, user));
-    const beside = users.map((user) => prefixOf.userTransaction(application, user));
-    return { withdrawal, transfer: beside, deposit: beside };
+    const withdrawal = [...users].map((user) => prefixOf.userWithdrawal(application, user));
+    const beside = indexesOfUsers(application, users);
+    return { withdrawal, transfer: beside, deposit: beside, all: beside };
   }
   const transfer = [prefixOf.applicationTransfer(application)];
   const deposit = [prefixOf.applicationDeposit(application)];
+  const withAll = (withdrawal: Buffer[]) => ({
+    withdrawal,
+    transfer,
+    deposit,
+    all: [...withdrawal, ...transfer, ...deposit],
+  });
   const number = (WITHDRAWAL_STATUSES as readonly (Status | undefined)[]).indexOf(status);
   // Without `type`, `status` matches mints and withdrawals.
   if (type === "withdrawal" && number >= 0)
-    return { withdrawal: [prefixOf.statusWithdrawal(application, number)], transfer, deposit };
-  if (asset !== undefined)
-    return { withdrawal: [prefixOf.assetWithdrawal(application, asset)], transfer, deposit };
-  return { withdrawal: [prefixOf.applicationWithdrawal(application)], transfer, deposit };
+    return withAll([prefixOf.statusWithdrawal(application, number)]);
+  if (asset !== undefined) return withAll([prefixOf.assetWithdrawal(application, asset)]);
+  return withAll([prefixOf.applicationWithdrawal(application)]);
+}
+
+/** The indexes with all transactions of these users. */
+export function indexesOfUsers(application: number, users: ReadonlySet<number>): Buffer[] {
+  return [...users].map((user) => prefixOf.userTransaction(application, user));
 }
 
 /** A range of transactions, and the modes of its mints that can match. */
@@ -288,7 +298,7 @@ async function usersOf(
   { userId, ownerAddress }: TransactionFilter,
 ) {
   const { applicationIndex } = ledger.tenants.application(applicationId);
-  const owned: number[] = [];
+  const owned = new Set<number>();
   if (ownerAddress !== undefined) {
     const prefix = keyOf.owner(requireAddress("ownerAddress", ownerAddress), applicationIndex);
     for await (const [, record] of ledger.store.entries({
@@ -296,13 +306,13 @@ async function usersOf(
       lt: endOf(prefix),
       limit: MOST_USERS,
     }))
-      owned.push(decodeRecord(ownerRecord, record, "An owner").userIndex);
+      owned.add(decodeRecord(ownerRecord, record, "An owner").userIndex);
   }
   if (userId === undefined) return ownerAddress === undefined ? undefined : owned;
   const user = await orNull("user_not_found", () => findUser(ledger, applicationId, userId));
-  return user === null || (ownerAddress !== undefined && !owned.includes(user.userIndex))
-    ? []
-    : [user.userIndex];
+  return user === null || (ownerAddress !== undefined && !owned.has(user.userIndex))
+    ? new Set<number>()
+    : new Set([user.userIndex]);
 }
 
 /** The journal entry of an application's mint. Throws `mint_not_found`. */

@@ -15,7 +15,8 @@ import {
 } from "../store/records.ts";
 import { blockOf, firstOfBlock, keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
-import type { Part } from "./transaction-range.ts";
+import { Heap } from "./heap.ts";
+import { indexesOfUsers, type Part } from "./transaction-range.ts";
 import {
   decodeTransferList,
   type ListOutput,
@@ -53,12 +54,12 @@ export interface Found {
 }
 
 /** Whether a transaction is one of these users': of a transfer, who gives or who gets. */
-function isOf(users: readonly number[], { userIndex, source }: Found): boolean {
-  if (users.includes(userIndex)) return true;
+function isOf(users: ReadonlySet<number>, { userIndex, source }: Found): boolean {
+  if (users.has(userIndex)) return true;
   return (
     source.type === "transfer" &&
     source.output.holderIndex !== null &&
-    users.includes(source.output.holderIndex)
+    users.has(source.output.holderIndex)
   );
 }
 
@@ -73,17 +74,14 @@ interface Scan {
 function requestsOf(
   { store }: Ledger,
   application: number,
-  {
-    users,
-    reference,
-    marks = [],
-    indexes = users?.map((user) => prefixOf.userTransaction(application, user)),
-  }: Part,
+  { users, reference, marks = [], indexes = users && indexesOfUsers(application, users) }: Part,
   range: RequestRange,
+  work: Work,
 ): AsyncGenerator<number> {
   if (reference !== undefined)
     return requestsIn(store, prefixOf.mintReference(application, reference), range);
-  if (indexes !== undefined) return requestsInAny(store, indexes, range);
+  if (indexes?.length === 1) return requestsIn(store, indexes[0]!, range);
+  if (indexes !== undefined) return requestsInAny(store, application, indexes, range, work);
   if (marks.length > 0) return requestsInBlocks(store, application, marks, range);
   return requestsIn(store, prefixOf.transaction(application), range);
 }
@@ -248,9 +246,42 @@ const WITHDRAWAL_WEIGHT = 20;
 // Each vault of a list of transfers counts this: the whole list is read for any one of them
 export const SLOT_WEIGHT = 2;
 
+/** An index is sought, and its next requests are read: as much work as to examine so many. */
+const SEEK_WEIGHT = 5;
+/** Transactions of a request that are read for one unit of work, also if the page wants none. */
+const READ_PER_UNIT = 4;
+/** A page tells of its work after every so many transactions, which take a core for a millisecond. */
+const TOLD_AFTER = 250;
+
+/** Callbacks about a page of a list. */
+export interface ScanOptions {
+  /**
+   * Called with the number of transactions that the page has examined so far: after every few
+   * hundred, and at its end. The page goes on when it resolves, so others can have a turn; it
+   * rejects as this does.
+   */
+  readonly onExamined?: ((transactions: number) => void | Promise<void>) | undefined;
+}
+
 /** Transactions that a page has examined so far. */
-export interface Work {
-  done: number;
+export class Work {
+  done = 0;
+  #told = 0;
+  readonly #onExamined: ScanOptions["onExamined"];
+
+  constructor({ onExamined }: ScanOptions = {}) {
+    this.#onExamined = onExamined;
+  }
+
+  /** Called between pieces of work that take less than a millisecond. */
+  async pause(): Promise<void> {
+    if (this.done - this.#told >= TOLD_AFTER) await this.tell();
+  }
+
+  async tell(): Promise<void> {
+    this.#told = this.done;
+    await this.#onExamined?.(this.done);
+  }
 }
 
 /**
@@ -262,37 +293,45 @@ export async function collect(
   scan: Scan,
   limit: number,
   wanted: (found: Found) => boolean,
-  work: Work = { done: 0 },
+  work: Work,
 ) {
   const { applicationIndex, parts, order, after } = scan;
   const ascending = order === "asc";
   const found: Found[] = [];
-  // Earlier work of the page can leave none for this scan: the next page then begins where it does.
-  let last = after ?? (ascending ? 0 : (parts.at(-1)?.within.to ?? 0));
+  let last = after ?? 0;
+  let isAhead = false; // The next page would otherwise begin where this one did
   for (const part of ascending ? parts : parts.toReversed()) {
     const { users, reference, within } = part;
     const from = ascending && after !== null ? Math.max(within.from, after + 1) : within.from;
     const to = !ascending && after !== null ? Math.min(within.to, after) : within.to;
     if (from >= to) continue;
-    for await (const request of requestsOf(ledger, applicationIndex, part, {
-      from,
-      to,
-      ascending,
-    })) {
+    if (isAhead && work.done >= SCAN_BOUND) return { found, next: last };
+    work.done += SEEK_WEIGHT;
+    const range = { from, to, ascending };
+    for await (const request of requestsOf(ledger, applicationIndex, part, range, work)) {
+      await work.pause();
       const requested = await transactionsAt(ledger, request);
-      if (requested[0]?.source.type === "transfer") work.done += requested.length * SLOT_WEIGHT;
+      work.done +=
+        requested[0]?.source.type === "transfer"
+          ? requested.length * SLOT_WEIGHT
+          : Math.floor(requested.length / READ_PER_UNIT);
       for (const one of ascending ? requested : requested.reverse()) {
         const { sequence, source } = one;
         if (sequence < from || sequence >= to || (users !== undefined && !isOf(users, one)))
           continue;
         if (reference !== undefined && (source.type !== "mint" || source.reference !== reference))
           continue;
-        if (found.length === limit || work.done >= SCAN_BOUND) return { found, next: last };
+        if (found.length === limit || (isAhead && work.done >= SCAN_BOUND))
+          return { found, next: last };
         if (wanted(one)) found.push(one);
         last = sequence;
+        isAhead = true;
         work.done += source.type === "mint" ? 1 : WITHDRAWAL_WEIGHT;
       }
     }
+    // The next page begins behind this part.
+    last = ascending ? to - 1 : from;
+    isAhead = true;
   }
   return { found, next: null };
 }
@@ -321,26 +360,69 @@ export async function* requestsIn(
     yield sequenceIn(reference);
 }
 
-/** Merges several indexes into one order. Each request comes once. */
+/** Requests that are first read of an index among several, and most that are read at once. */
+const SHORT_RUN = 4;
+const LONG_RUN = 256;
+
+/** The next requests of one index, which were read at once. */
+interface Run {
+  readonly index: Buffer;
+  readonly requests: readonly number[];
+  readonly size: number; // Most that were read
+  readonly end: Buffer; // The last one's key
+  at: number;
+}
+
+/**
+ * Merges several indexes into one order. Each request comes once. One index is read at a time,
+ * because the users of one owner can have a thousand.
+ */
 async function* requestsInAny(
   store: Entries,
+  applicationIndex: number,
   indexes: readonly Buffer[],
-  range: RequestRange,
+  { from, to, ascending }: RequestRange,
+  work: Work,
 ): AsyncGenerator<number> {
-  const streams = indexes.map((index) => requestsIn(store, index, range));
-  try {
-    const heads = await Promise.all(streams.map((stream) => stream.next()));
-    for (;;) {
-      const present = heads.flatMap(({ done, value }) => (done === true ? [] : [value]));
-      if (present.length === 0) return;
-      const next = range.ascending ? Math.min(...present) : Math.max(...present);
-      yield next;
-      for (const [i, head] of heads.entries())
-        if (head.done !== true && head.value === next)
-          heads[i] = await (streams[i] as (typeof streams)[number]).next();
+  const start = await requestHolding(store, prefixOf.transaction(applicationIndex), from);
+  const runAfter = async (index: Buffer, size: number, end?: Buffer): Promise<Run | null> => {
+    const first =
+      ascending && end !== undefined ? { gt: end } : { gte: requestByKey(index, start) };
+    const lt = ascending || end === undefined ? requestByKey(index, to) : end;
+    const requests: number[] = [];
+    let newest: Buffer | undefined;
+    for await (const [key, reference] of store.entries({
+      ...first,
+      lt,
+      reverse: !ascending,
+      limit: size,
+    })) {
+      requests.push(sequenceIn(reference));
+      newest = key;
     }
-  } finally {
-    for (const stream of streams) await stream.return(undefined);
+    work.done += SEEK_WEIGHT;
+    await work.pause();
+    return newest === undefined ? null : { index, requests, size, end: newest, at: 0 };
+  };
+  const next = ({ requests, at }: Run) => requests[at]!;
+  const runs = new Heap<Run>((a, b) => (ascending ? next(a) < next(b) : next(a) > next(b)));
+  for (const index of indexes) {
+    const run = await runAfter(index, SHORT_RUN);
+    if (run !== null) runs.add(run);
+  }
+  let before: number | null = null;
+  for (let run = runs.first; run !== undefined; run = runs.first) {
+    const request = next(run);
+    if (request !== before) yield request;
+    before = request;
+    run.at += 1;
+    if (run.at < run.requests.length) runs.replaceFirst(run);
+    else {
+      const { index, requests, size, end } = run;
+      const more =
+        requests.length < size ? null : await runAfter(index, Math.min(LONG_RUN, 2 * size), end);
+      runs.replaceFirst(more);
+    }
   }
 }
 

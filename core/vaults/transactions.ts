@@ -18,6 +18,8 @@ import {
   findTransfer,
   findWithdrawal,
   mintTransactions,
+  type ScanOptions,
+  Work,
 } from "./transaction-scan.ts";
 import { amountsOf, failureOfFault, type ListOutput, placeIn } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
@@ -45,13 +47,18 @@ export async function findPage(
   filter: TransactionFilter,
   order: Order,
   { after, limit }: PageStart,
+  options: ScanOptions,
   wanted = (_: Found) => true,
 ) {
   const { applicationIndex } = ledger.tenants.application(applicationId);
   const parts = await narrow(ledger, applicationId, filter);
   if (parts === null) return { found: [], next: null };
   const scan = { applicationIndex, parts, order, after };
-  return collect(ledger, scan, limit, (one) => matches(ledger, one, filter) && wanted(one));
+  const isFound = (one: Found) => matches(ledger, one, filter) && wanted(one);
+  const work = new Work(options);
+  const page = await collect(ledger, scan, limit, isFound, work);
+  await work.tell();
+  return page;
 }
 
 /** The filter's user, mint, vault, batch and times say where to look. This decides the rest. */
@@ -260,7 +267,7 @@ export function transactionsOf(context: EngineContext): Transactions {
       if (found === undefined) throw new MintmarkError("transaction_not_found");
       return (await views(ledger, applicationIndex, [found]))[0] as Transaction;
     },
-    list: (applicationId, filter = {}) =>
+    list: (applicationId, filter = {}, options = {}) =>
       listOf(context, "transactions", applicationId, filter, async (start) => {
         const { ledger } = context;
         const { found, next } = await findPage(
@@ -269,6 +276,7 @@ export function transactionsOf(context: EngineContext): Transactions {
           filter,
           filter.order ?? "desc",
           start,
+          options,
         );
         return {
           data: await views(
@@ -288,6 +296,7 @@ export function listWithdrawals(
   context: EngineContext,
   applicationId: Uuid,
   filter: WithdrawalFilter,
+  options: ScanOptions = {},
 ) {
   return listOf(context, "withdrawals", applicationId, filter, async (start) => {
     const { ledger } = context;
@@ -297,6 +306,7 @@ export function listWithdrawals(
       { ...filter, type: "withdrawal" },
       "desc",
       start,
+      options,
     );
     const records = found.flatMap(({ source }) =>
       source.type === "withdrawal" ? [source.record] : [],
@@ -321,7 +331,7 @@ export interface Transactions {
    * A page can be shorter than `limit` although more follow, because the work of one page is
    * bounded.
    */
-  list(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
+  list(applicationId: Uuid, filter?: TransactionFilter, options?: ScanOptions): List<Transaction>;
   /** The application's usage, in all and by hour, day or month: at most 100 periods. */
   usage(applicationId: Uuid, options?: UsageOptions): Promise<Usage>;
 }

@@ -21,6 +21,7 @@ import {
   secondsNow,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
+import type { ScanOptions } from "../vaults/transaction-scan.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../vaults/transactions.ts";
 import { decodeActivity, ownVaults } from "../vaults/vaults.ts";
 import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
@@ -137,7 +138,8 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
         throw new MintmarkError("withdrawal_not_found");
       return withdrawalView(ledger, record);
     },
-    list: (applicationId, filter = {}) => listWithdrawals(context, applicationId, filter),
+    list: (applicationId, filter = {}, options = {}) =>
+      listWithdrawals(context, applicationId, filter, options),
   };
 }
 
@@ -175,5 +177,5 @@ export interface Withdrawals {
   /** Rejects with `withdrawal_not_found`. */
   get(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
   /** Newest first. Pages can be short, as with {@link Transactions.list}. */
-  list(applicationId: Uuid, filter?: WithdrawalFilter): List<Withdrawal>;
+  list(applicationId: Uuid, filter?: WithdrawalFilter, options?: ScanOptions): List<Withdrawal>;
 }

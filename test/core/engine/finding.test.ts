@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { v7 as uuidv7 } from "uuid";
 import { describe, expect, vi } from "vitest";
 import type {
   Engine,
@@ -377,6 +378,113 @@ describe("a filter", () => {
       });
       expect(found).toBe(filter.type === undefined ? 1 : 0);
       expect(read, JSON.stringify(filter)).toBeLessThan(60);
+    }
+  });
+});
+
+/** Most iterators of the store that were open at once while the engine did something. */
+async function iteratorsOpened({ database }: Fixture, work: () => Promise<unknown>) {
+  const { iterator } = database;
+  let [open, most] = [0, 0];
+  Object.assign(database, {
+    iterator: (...args: Parameters<typeof iterator>) => {
+      const made = iterator.apply(database, args);
+      const { close } = made;
+      most = Math.max(most, ++open);
+      let isClosed = false;
+      made.close = () => {
+        if (!isClosed) open--;
+        isClosed = true;
+        return close.apply(made);
+      };
+      return made;
+    },
+  });
+  try {
+    await work();
+  } finally {
+    Object.assign(database, { iterator });
+  }
+  return most;
+}
+
+const manyOf = (ownerAddress: `0x${string}`) =>
+  Array.from({ length: 1_000 }, () => ({ ownerAddress, userId: uuidv7() }));
+
+describe("a list by an owner with a thousand users", () => {
+  it("has each transaction once in pages of any size, reads one index at a time, and tells of its work", async ({
+    made: world,
+  }) => {
+    const { engine, tenant, assets } = world;
+    const { applicationId } = tenant;
+    const shared = { ownerAddress: `0x${"99".repeat(20)}` } as const;
+    const users = await engine.users.createAll(applicationId, manyOf(shared.ownerAddress));
+    const mint = (holders: readonly { userId: string | undefined }[]) =>
+      engine.mint(tenant.principal, {
+        users: holders.map(({ userId }) => ({ userId, mints: [mintOf(assets.erc1155, 7)] })),
+      } as unknown);
+    // One user has many more than the others, and some requests have a stranger between them.
+    for (let first = 0; first < 1_000; first += 100) await mint(users.slice(first, first + 100));
+    for (let i = 0; i < 12; i++) {
+      await mint([tenant.users[1]!, users[i % 7]!, users[900 - i]!]);
+      await mint([users[500]!]);
+      await mint([tenant.users[2]!]);
+    }
+    const own = new Set(users.map(({ userId }) => userId));
+    const every = await all(engine.transactions.list(applicationId, { order: "asc" }));
+    const expected = every.filter(({ userId }) => own.has(userId)).map(({ sequence }) => sequence);
+    expect(expected.length).toBe(1_036);
+    for (const order of ["asc", "desc"] as const)
+      for (const limit of [37, 100]) {
+        const found = await paged((cursor) =>
+          engine.transactions.list(applicationId, { ...shared, order, limit, cursor }),
+        );
+        expect(found.map(({ sequence }) => sequence)).toEqual(
+          order === "asc" ? expected : expected.toReversed(),
+        );
+      }
+    for (const filter of [{ status: "failed" }, { type: "withdrawal" }, {}] as const) {
+      const told: number[] = [];
+      const opened = await iteratorsOpened(world, async () => {
+        const onExamined = async (transactions: number) => void told.push(transactions);
+        await engine.transactions.list(applicationId, { ...shared, ...filter }, { onExamined });
+      });
+      expect(opened).toBeLessThanOrEqual(2);
+      expect(told.at(-1)).toBeGreaterThan(4_000);
+      const steps = told.map((transactions, i) => transactions - (told[i - 1] ?? 0));
+      expect(Math.max(...steps)).toBeLessThan(500);
+    }
+    const refused = engine.vaults.list(applicationId, shared, {
+      onExamined: () => Promise.reject(new Error("no more units")),
+    });
+    await expect(refused).rejects.toThrow("no more units");
+  });
+
+  it("is cut after so many transactions, and goes on from there", async ({ made: world }) => {
+    const { engine, tenant, assets } = world;
+    const { applicationId } = tenant;
+    const shared = { ownerAddress: `0x${"98".repeat(20)}` } as const;
+    const users = await engine.users.createAll(applicationId, manyOf(shared.ownerAddress));
+    for (let i = 0; i < 9; i++)
+      await engine.mint(tenant.principal, {
+        users: users.slice(i * 100, i * 100 + 100).map(({ userId }) => ({
+          userId,
+          mints: Array.from({ length: 20 }, () => mintOf(assets.erc1155, 7)),
+        })),
+      } as unknown);
+    for (const order of ["asc", "desc"] as const) {
+      let pages = 0;
+      const found = await paged((cursor) => {
+        expect(++pages).toBeLessThan(20);
+        return engine.transactions.list(applicationId, {
+          ...shared,
+          status: "failed",
+          order,
+          cursor,
+        });
+      });
+      expect(found).toEqual([]);
+      expect(pages).toBeGreaterThan(2);
     }
   });
 });
