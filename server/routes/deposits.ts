@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Endpoint, endpoint, paged } from "./api/endpoint.ts";
+import { examining } from "./api/examined.ts";
 import * as s from "./api/fields.ts";
 
 const deposit = s.responseComponent("Deposit", {
@@ -34,6 +35,7 @@ export const depositEndpoints: readonly Endpoint[] = [
     ...paged("DepositPage", deposit),
     query: depositQuery,
     inTurn: true,
-    handle: ({ engine, applicationId, query }) => engine.deposits.list(applicationId, query),
+    handle: ({ engine, applicationId, query, ...call }) =>
+      examining(call, (options) => engine.deposits.list(applicationId, query, options())),
   }),
 ];

@@ -13,6 +13,7 @@ import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
 import { isFrom, ownerTokenOf, setSignIn } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
+import { examining } from "./api/examined.ts";
 import * as s from "./api/fields.ts";
 import { assetPath, batchHeader, PROOF_ERRORS, provenHop, vault, vaultContent } from "./vaults.ts";
 import { ownersWithdrawal } from "./withdrawals.ts";
@@ -69,9 +70,6 @@ const ownersVault = s.responseComponent(
     withdrawal: ownersWithdrawal.nullable().describe("The newest withdrawal of the vault."),
   }),
 );
-
-/** Transactions that a page examines for one unit of rate. */
-const EXAMINED_PER_UNIT = 500;
 
 const exitPlace = { vaultId: s.outDecimal, batchId: z.string(), slot: z.int() };
 
@@ -186,10 +184,10 @@ export const ownerEndpoints: readonly Endpoint[] = [
       "Those of one user after the other, each user's newest first. A page can be shorter than `limit` even if there is a next one.",
     ...paged("OwnersVaultPage", ownersVault),
     inTurn: true,
-    async handle({ engine, owner, query, request: { account } }) {
-      const onExamined = (transactions: number) =>
-        account?.pay(1 + Math.floor(transactions / EXAMINED_PER_UNIT));
-      const { data, ...page } = await engine.vaults.owned(owner, query, { onExamined });
+    async handle({ engine, owner, query, ...call }) {
+      const { data, ...page } = await examining(call, (options) =>
+        engine.vaults.owned(owner, query, options()),
+      );
       const newest = await engine.withdrawals.newestOf(
         owner,
         data.map(({ vaultId }) => vaultId),

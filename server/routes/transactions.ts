@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
+import { examining } from "./api/examined.ts";
 import * as s from "./api/fields.ts";
 
 const type = z.enum(["mint", "withdrawal", "transfer", "deposit"]);
@@ -54,7 +55,8 @@ export const transactionEndpoints: readonly Endpoint[] = [
     ...paged("TransactionPage", transaction),
     query: transactionQuery,
     inTurn: true,
-    handle: ({ engine, applicationId, query }) => engine.transactions.list(applicationId, query),
+    handle: ({ engine, applicationId, query, ...call }) =>
+      examining(call, (options) => engine.transactions.list(applicationId, query, options())),
   }),
   endpoint("Transactions", "read", "GET /api/v1/transactions/{transactionId}", "getTransaction", {
     summary: "One transaction",

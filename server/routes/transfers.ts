@@ -9,6 +9,7 @@ import {
   transfersDigest,
 } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
+import { examining } from "./api/examined.ts";
 import * as s from "./api/fields.ts";
 import { submissionOf, transferPreparationToWire, typedDataOf } from "./typed-data.ts";
 import { vaultContent } from "./vaults.ts";
@@ -250,7 +251,8 @@ export const transferEndpoints: readonly Endpoint[] = [
     ...paged("TransferPage", transferList),
     query: z.strictObject({ status: z.enum(STATUSES).optional(), ...s.createdBetween, ...s.page }),
     inTurn: true,
-    handle: ({ engine, applicationId, query }) => engine.transfers.list(applicationId, query),
+    handle: ({ engine, applicationId, query, ...call }) =>
+      examining(call, (options) => engine.transfers.list(applicationId, query, options())),
   }),
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
     summary: "The transfers that led to a vault, and what took it",

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { MAX_NEW_USERS, MintmarkError } from "../../core/index.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
+import { examining } from "./api/examined.ts";
 import * as s from "./api/fields.ts";
 import { vaultPages } from "./vaults.ts";
 
@@ -102,15 +103,19 @@ export const userEndpoints: readonly Endpoint[] = [
   endpoint("Users", "read", "GET /api/v1/users/{userId}/vaults", "listUserVaults", {
     summary: "Vaults of one user, oldest first",
     ...vaultPages,
-    async handle({ engine, applicationId, params: { userId }, query }) {
+    inTurn: true,
+    async handle({ engine, applicationId, params: { userId }, query, ...call }) {
       await engine.users.get(applicationId, userId);
-      return await engine.vaults.list(applicationId, { ...query, userId });
+      return await examining(call, (options) =>
+        engine.vaults.list(applicationId, { ...query, userId }, options()),
+      );
     },
   }),
   endpoint("Users", "read", "GET /api/v1/users/{userId}/balances", "listUserBalances", {
     summary: "A user's holdings by token, in the order of first mints",
     ...paged("BalancePage", balance),
-    handle: ({ engine, applicationId, params: { userId }, query }) =>
-      engine.vaults.balances(applicationId, userId, query),
+    inTurn: true,
+    handle: ({ engine, applicationId, params: { userId }, query, ...call }) =>
+      examining(call, (options) => engine.vaults.balances(applicationId, userId, query, options())),
   }),
 ];

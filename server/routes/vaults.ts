@@ -3,6 +3,7 @@ import { type BatchVaultProof, type Hex, STATUSES } from "../../core/index.ts";
 import { tipOwnerOf } from "../../core/internal.ts";
 import { paidBy } from "../http/access/rate-account.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
+import { examining } from "./api/examined.ts";
 import * as s from "./api/fields.ts";
 import { portal } from "./batches.ts";
 
@@ -145,7 +146,8 @@ export const vaultEndpoints: readonly Endpoint[] = [
     ...vaultPages,
     query: vaultQuery,
     inTurn: true,
-    handle: ({ engine, applicationId, query }) => engine.vaults.list(applicationId, query),
+    handle: ({ engine, applicationId, query, ...call }) =>
+      examining(call, (options) => engine.vaults.list(applicationId, query, options())),
   }),
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}", "getVault", {
     summary: "One vault",

@@ -4,6 +4,7 @@ import { isSignatureRefused } from "../../core/internal.ts";
 import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
 import { paidBy } from "../http/access/rate-account.ts";
 import { type Call, type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
+import { examining } from "./api/examined.ts";
 import * as s from "./api/fields.ts";
 import { preparationToWire, submissionOf, typedDataOf } from "./typed-data.ts";
 
@@ -252,7 +253,8 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     ...paged("WithdrawalPage", withdrawal),
     query: withdrawalQuery,
     inTurn: true,
-    handle: ({ engine, applicationId, query }) => engine.withdrawals.list(applicationId, query),
+    handle: ({ engine, applicationId, query, ...call }) =>
+      examining(call, (options) => engine.withdrawals.list(applicationId, query, options())),
   }),
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
     summary: "One withdrawal",
@@ -340,36 +342,26 @@ type PreparationCall = Call<"withdraw", unknown, unknown, z.output<typeof prepar
 
 /**
  * The owner's next vaults of a token with something left, at most a list of them. Spent ones are
- * passed over, a page for each unit of the rate.
+ * passed over, and each page costs what it examines.
  */
-async function vaultsOfToken({
-  engine,
-  service,
-  applicationId,
-  body,
-  request,
-  reply,
-}: PreparationCall) {
+function vaultsOfToken({ engine, applicationId, body, ...call }: PreparationCall) {
+  const { service, reply } = call;
   const { ownerAddress, assetId, tokenId, cursor } = body;
-  const vaults: { vaultId: bigint }[] = [];
-  let next: string | null | undefined = cursor;
-  for (let pages = 1; next !== null && vaults.length < MAX_LISTED_VAULTS; pages++) {
-    await service.turns.turn(applicationId, reply.raw);
-    request.account?.pay(pages);
-    const limit = Math.min(100, MAX_LISTED_VAULTS - vaults.length);
-    const page = await engine.vaults.list(applicationId, {
-      ownerAddress,
-      assetId,
-      tokenId,
-      limit,
-      cursor: next,
-    });
-    for (const { vaultId, status, amount, withdrawnBalance, transferredBalance } of page.data)
-      if (status !== "failed" && amount > withdrawnBalance + transferredBalance)
-        vaults.push({ vaultId });
-    next = page.nextCursor;
-  }
-  if (vaults.length === 0)
-    throw new core.MintmarkError("vault_not_found", "The owner has nothing left of this token.");
-  return { vaults, nextCursor: next ?? null };
+  return examining(call, async (options) => {
+    const vaults: { vaultId: bigint }[] = [];
+    let next: string | null | undefined = cursor;
+    while (next !== null && vaults.length < MAX_LISTED_VAULTS) {
+      await service.turns.turn(applicationId, reply.raw);
+      const limit = Math.min(100, MAX_LISTED_VAULTS - vaults.length);
+      const filter = { ownerAddress, assetId, tokenId, limit, cursor: next };
+      const page = await engine.vaults.list(applicationId, filter, options());
+      for (const { vaultId, status, amount, withdrawnBalance, transferredBalance } of page.data)
+        if (status !== "failed" && amount > withdrawnBalance + transferredBalance)
+          vaults.push({ vaultId });
+      next = page.nextCursor;
+    }
+    if (vaults.length === 0)
+      throw new core.MintmarkError("vault_not_found", "The owner has nothing left of this token.");
+    return { vaults, nextCursor: next ?? null };
+  });
 }

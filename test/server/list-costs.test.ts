@@ -1,0 +1,62 @@
+import { v7 as uuidv7 } from "uuid";
+import { expect, test, vi } from "vitest";
+import { EventLoopTurns } from "../../server/http/turns.ts";
+import { createWorld } from "./fixture.ts";
+
+test("charges lists for what they examine, and reads long ones in turns and one after another", async () => {
+  await using world = await createWorld({
+    rateLimits: { key: { units: 100_000, windowSeconds: 1000 } },
+    now: () => 0,
+  });
+  const { engine, applicationId } = world;
+  const ownerAddress = `0x${"99".repeat(20)}` as const;
+  const players = Array.from({ length: 1_000 }, () => ({ ownerAddress, userId: uuidv7() }));
+  const users = await engine.users.createAll(applicationId, players);
+  const mint = {
+    mintingBlob: "",
+    assetId: world.erc20.assetId,
+    amount: 1,
+    dataAvailabilityMode: "validium",
+  };
+  const minted = await world.send("POST", "/api/v1/mint", {
+    body: { users: users.slice(0, 100).map(({ userId }) => ({ userId, mints: [mint] })) },
+  });
+  expect(minted.status).toBe(200);
+  const remaining = async () => {
+    const { headers } = await world.send("GET", "/api/v1/limits");
+    return Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
+  };
+  const turn = vi.spyOn(EventLoopTurns.prototype, "turn");
+  for (const path of ["transactions", "vaults", "withdrawals", "deposits"]) {
+    const before = await remaining();
+    turn.mockClear();
+    const listed = await world.send("GET", `/api/v1/${path}?ownerAddress=${ownerAddress}&limit=1`);
+    expect(listed.status).toBe(200);
+    expect(before - (await remaining()), path).toBeGreaterThan(10);
+    expect(turn.mock.calls.length, path).toBeGreaterThan(10);
+  }
+  const before = await remaining();
+  const prepared = await world.send("POST", "/api/v1/withdrawals/prepare", {
+    body: { ownerAddress, assetId: world.erc721.assetId },
+  });
+  expect(prepared.status).toBeGreaterThanOrEqual(400);
+  expect(before - (await remaining())).toBeGreaterThan(10);
+  const { userId } = users[0]!;
+  for (const path of [`/api/v1/users/${userId}/vaults`, "/api/v1/transactions?limit=1"]) {
+    const earlier = await remaining();
+    await world.send("GET", path);
+    expect(earlier - (await remaining()), path).toBe(2);
+  }
+
+  // Long pages of one application follow each other.
+  turn.mockClear();
+  const order: number[] = [];
+  await Promise.all(
+    [0, 1, 2].map(async (page) => {
+      await world.send("GET", `/api/v1/transactions?ownerAddress=${ownerAddress}`);
+      order.push(page);
+    }),
+  );
+  expect(order).toEqual([0, 1, 2]);
+  turn.mockRestore();
+});
