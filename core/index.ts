@@ -98,6 +98,7 @@ export type {
   Deliveries,
   IssuedWebhook,
   NewWebhook,
+  SkipOptions,
   Webhook,
   Webhooks,
 } from "./webhooks/webhooks.ts";

@@ -19,7 +19,7 @@ import { keyOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 
 /** Events read from disk at once: the memory held for a reader that stops reading. */
-const PAGE = 128;
+export const EVENTS_PAGE = 128;
 
 /**
  * Adds an event for an application, in the same write as its cause. Only fields of its type are
@@ -106,7 +106,7 @@ export async function* events(
         ledger,
         applicationIndex,
         known + 1,
-        Math.min(newest, known + PAGE),
+        Math.min(newest, known + EVENTS_PAGE),
       )) {
         end.throwIfAborted();
         yield event;
@@ -133,17 +133,27 @@ function sharedEvents(ledger: TenantLedger, application: number, first: number, 
 }
 
 async function readEvents(ledger: TenantLedger, application: number, first: number, last: number) {
+  const written = await writtenEvents(ledger, application, first, last);
+  const userIds = await userIdsOf(ledger, application, written);
+  return written.map((event) => eventOf(event, userIds));
+}
+
+/** The events from `first` to `last`, both included, without the ids of their users. */
+export async function writtenEvents(
+  ledger: TenantLedger,
+  application: number,
+  first: number,
+  last: number,
+): Promise<WrittenEvent[]> {
   const keys = Array.from({ length: last - first + 1 }, (_, i) =>
     keyOf.applicationEvent(application, first + i),
   );
   const records = await ledger.store.getMany(keys);
-  const stored = records.map((record, i) => {
+  return records.map((record, i) => {
     const name = `Event ${first + i} of application ${application}`;
     if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
     return { sequence: first + i, ...decodeEvent(record, name) };
   });
-  const userIds = await userIdsOf(ledger, application, stored);
-  return stored.map((written) => eventOf(written, userIds));
 }
 
 /** An event in the application's log. */

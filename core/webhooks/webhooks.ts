@@ -2,7 +2,7 @@ import { hkdfSync } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { argumentError, MintmarkError } from "../errors.ts";
-import { events, tell } from "../events/event-log.ts";
+import { EVENTS_PAGE, tell, writtenEvents } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { TenantLedger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
@@ -18,6 +18,8 @@ import { requireText, requireUuid } from "../validate.ts";
 const PER_APPLICATION = 10;
 /** Most characters of a delivery's failure. */
 const MAX_FAILURE = 2_000;
+/** Most pages of events among which a skip looks for an earlier one. */
+const MOST_PAGES = 100;
 /** Time for which the previous secret still signs after a rotation: a day. */
 const OLD_SECRET_MS = 86_400_000;
 const SUPERSEDED =
@@ -189,16 +191,10 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         return webhookView(ledger, putWebhook(ledger, group, { ...record, types }));
       }, wait);
     },
-    async skip(applicationId, webhookId, sequence, wait) {
+    async skip(applicationId, webhookId, sequence, options) {
       const known = await get(applicationId, webhookId);
-      const next = await nextOf(context.ledger, known, wait?.signal);
-      if (sequence > known.delivered && sequence !== next)
-        throw argumentError(
-          "sequence",
-          next === null
-            ? "cannot be skipped: every event has been delivered"
-            : `must be ${next}, the event that is delivered next`,
-        );
+      if (sequence <= known.delivered) return known;
+      await requireNext(context.ledger, known, sequence, options);
       return context.change((ledger, group) => {
         const record = ownWebhook(ledger, applicationId, webhookId, "latest");
         if (sequence <= record.delivered) return webhookView(ledger, record);
@@ -211,7 +207,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         ledger.journal.record(group, { kind: "webhookEventSkipped", webhookIndex, sequence });
         const skipped = { delivered: sequence, failingSince: null, failure: null };
         return webhookView(ledger, putWebhook(ledger, group, { ...record, ...skipped }));
-      }, wait);
+      }, options);
     },
     applications() {
       const { applications, webhooksOf } = context.ledger.tenants;
@@ -261,16 +257,34 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   };
 }
 
-/** The sequence of the event that is delivered next; null when all have been. */
-async function nextOf(
+/** Throws `validation_failed` unless this event is the one that is delivered next. */
+async function requireNext(
   ledger: TenantLedger,
-  { applicationId, types, delivered }: Webhook,
-  signal: AbortSignal = ledger.writer.ended,
-): Promise<number | null> {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
-  for await (const { type, sequence } of events(ledger, applicationIndex, delivered, false, signal))
-    if (isWanted({ types }, type)) return sequence;
-  return null;
+  webhook: Webhook,
+  sequence: number,
+  { onPage, signal = ledger.writer.ended }: SkipOptions = {},
+): Promise<void> {
+  const { applicationId, delivered } = webhook;
+  const { applicationIndex, eventCount } = ledger.tenants.application(applicationId);
+  const refusal = (rule: string) => argumentError("sequence", rule);
+  if (!Number.isSafeInteger(sequence) || sequence > eventCount)
+    throw refusal(`cannot be skipped: the newest event is ${eventCount}`);
+  const [named] = await writtenEvents(ledger, applicationIndex, sequence, sequence);
+  if (named === undefined || !isWanted(webhook, named.event.type))
+    throw refusal("cannot be skipped: the webhook does not get events of its type");
+  for (let first = delivered + 1, pages = 1; first < sequence; first += EVENTS_PAGE, pages++) {
+    signal.throwIfAborted();
+    if (pages > MOST_PAGES)
+      throw refusal(
+        `cannot be skipped: it has more than ${MOST_PAGES * EVENTS_PAGE} others before it. Enable the webhook, and skip the event when its delivery fails.`,
+      );
+    await onPage?.(pages);
+    const last = Math.min(sequence, first + EVENTS_PAGE) - 1;
+    const page = await writtenEvents(ledger, applicationIndex, first, last);
+    const earlier = page.find(({ event }) => isWanted(webhook, event.type));
+    if (earlier !== undefined)
+      throw refusal(`must be ${earlier.sequence}, the event that is delivered next`);
+  }
 }
 
 /** Whether a webhook gets events of this type. */
@@ -379,6 +393,15 @@ interface RotateOptions extends WaitOptions {
   readonly rotationId?: Uuid;
 }
 
+/** Options of {@link Webhooks.skip}. */
+export interface SkipOptions extends WaitOptions {
+  /**
+   * Called with the number of each page of earlier events, before it is read. The search goes on
+   * when it resolves, and rejects as it does.
+   */
+  readonly onPage?: ((pages: number) => void | Promise<void>) | undefined;
+}
+
 /** A webhook with the secret that signs its deliveries. */
 export interface IssuedWebhook {
   readonly webhook: Webhook;
@@ -427,13 +450,13 @@ export interface Webhooks {
   /**
    * Never delivers the event that is delivered next, and goes on with the one after it. Changes
    * nothing for an event that was delivered or skipped before. Throws `validation_failed` for a later
-   * one.
+   * one, for one that the webhook does not get, and for one with very many others before it.
    */
   skip(
     applicationId: Uuid,
     webhookId: Uuid,
     sequence: number,
-    wait?: WaitOptions,
+    options?: SkipOptions,
   ): Promise<Webhook>;
   /** Resumes deliveries where they stopped, at once. */
   enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;

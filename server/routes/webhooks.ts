@@ -189,8 +189,13 @@ export const webhookEndpoints: readonly Endpoint[] = [
       description:
         "`sequence` is that of the event that is delivered next, so nobody skips one by mistake. A repetition changes nothing. A disabled webhook stays disabled until it is enabled.",
       success: found,
-      handle: ({ engine, applicationId, params: { webhookId, sequence } }) =>
-        engine.webhooks.skip(applicationId, webhookId, sequence),
+      handle: ({ engine, service, applicationId, params, request, reply }) =>
+        engine.webhooks.skip(applicationId, params.webhookId, params.sequence, {
+          async onPage(pages) {
+            request.account?.pay(pages);
+            await service.turns.turn(applicationId, reply.raw);
+          },
+        }),
     },
   ),
 ];

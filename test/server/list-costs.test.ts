@@ -3,6 +3,35 @@ import { expect, test, vi } from "vitest";
 import { EventLoopTurns } from "../../server/http/turns.ts";
 import { createWorld } from "./fixture.ts";
 
+test("charges the skip of a webhook's event for each page of events before it", async () => {
+  await using world = await createWorld({
+    rateLimits: { key: { units: 1_000, windowSeconds: 1000 } },
+    now: () => 0,
+  });
+  const { engine, applicationId, erc20 } = world;
+  const { webhook } = await engine.webhooks.create(applicationId, {
+    url: "http://127.0.0.1:9/hook",
+    types: ["asset.disabled"],
+  });
+  await engine.operator.webhooks.recordDisabled(webhook.webhookId, "gone");
+  const principal = await engine.keys.authenticate(world.key);
+  const { assetId } = world.erc1155;
+  const mint = { mintingBlob: "0x37", assetId, amount: 1, dataAvailabilityMode: "validium" };
+  const body = { users: [{ userId: world.users[0], mints: [mint] }] };
+  await Promise.all(Array.from({ length: 700 }, () => engine.mint(principal, body as unknown)));
+  await engine.assets.disable(applicationId, erc20.assetId);
+  const sequence = webhook.delivered + 702;
+  const skip = async () => {
+    const path = `/api/v1/webhooks/${webhook.webhookId}/deliveries/${sequence}/skip`;
+    const { status, body: skipped, headers } = await world.send("POST", path);
+    expect({ status, delivered: skipped.delivered }).toEqual({ status: 200, delivered: sequence });
+    return Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
+  };
+  expect(await skip()).toBe(994);
+  // A repetition looks at none.
+  expect(await skip()).toBe(993);
+});
+
 test("charges lists for what they examine, and reads long ones in turns and one after another", async () => {
   await using world = await createWorld({
     rateLimits: { key: { units: 100_000, windowSeconds: 1000 } },

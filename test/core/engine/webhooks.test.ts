@@ -1,5 +1,14 @@
 import { describe, expect } from "vitest";
-import { all, fixture, newTenant, openTest, refusal, TestClock } from "./fixture.ts";
+import {
+  all,
+  fixture,
+  mintOf,
+  newTenant,
+  openTest,
+  refusal,
+  requestOf,
+  TestClock,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 
 const URL = "https://example.com/hook";
@@ -77,6 +86,51 @@ describe("webhooks", () => {
       delivered: delivered + 3,
     });
     expect((await again.operator.verify()).problems).toEqual([]);
+  });
+
+  it("look for an earlier event page by page, and only before one that can be skipped", async () => {
+    const { engine, tenant, assets, database } = await fixture();
+    const { applicationId } = tenant;
+    const made = await engine.webhooks.create(applicationId, {
+      url: URL,
+      types: ["asset.disabled"],
+    });
+    const { webhookId, delivered } = made.webhook;
+    await engine.operator.webhooks.recordDisabled(webhookId, "gone");
+    const mint = () =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc1155, 7)));
+    await Promise.all(Array.from({ length: 300 }, mint));
+    await engine.assets.disable(applicationId, assets.erc20);
+    const [newest] = (await Array.fromAsync(engine.events.stream(applicationId))).slice(-1);
+    const eventCount = newest?.sequence ?? 0;
+    expect(eventCount).toBe(delivered + 302);
+    const pages: number[] = [];
+    const onPage = async (page: number) => void pages.push(page);
+    const skip = (sequence: number) =>
+      engine.webhooks.skip(applicationId, webhookId, sequence, { onPage });
+    for (const sequence of [delivered + 2, eventCount + 1, delivered + 1.5, Number.NaN])
+      expect(await refusal(skip(sequence))).toMatchObject({ code: "validation_failed" });
+    expect(pages).toEqual([]);
+    const refused = engine.webhooks.skip(applicationId, webhookId, eventCount, {
+      onPage: () => Promise.reject(new Error("no more units")),
+    });
+    await expect(refused).rejects.toThrow("no more units");
+    expect(await skip(eventCount)).toMatchObject({ delivered: eventCount });
+    expect(pages).toEqual([1, 2, 3]);
+    // A repetition reads no event, however many wait.
+    await Promise.all(Array.from({ length: 10 }, mint));
+    const { getMany } = database;
+    database.getMany = () => Promise.reject(new Error("an event is read"));
+    expect(await skip(eventCount)).toMatchObject({ delivered: eventCount });
+    Object.assign(database, { getMany });
+    expect(pages).toEqual([1, 2, 3]);
+
+    for (let i = 0; i < 13; i++) await Promise.all(Array.from({ length: 1_000 }, mint));
+    await engine.assets.disable(applicationId, assets.erc721);
+    await expect(skip(eventCount + 13_011)).rejects.toThrow(
+      "more than 12800 others before it. Enable the webhook",
+    );
+    expect(pages.length).toBe(103);
   });
 
   it("also sign with the old secret for a day after a rotation", async ({ make }) => {
