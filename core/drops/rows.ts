@@ -79,6 +79,7 @@ const MAX_ROW_BYTES = 64 * 1024;
 const TOO_LONG = `the row has more than ${MAX_ROW_BYTES} bytes`;
 /** Stands for bytes that are no text. */
 const UNREADABLE = "\ufffd";
+const UTF16 = "the file is in UTF-16, as spreadsheets save Unicode text; save it";
 const NOT_UTF8 = "has bytes that are not UTF-8; save the file as CSV in UTF-8";
 
 /** Resolves when the event loop has served others. */
@@ -254,6 +255,7 @@ const OTHER_FORMS = [
 
 /** Refuses a file whose start has another form than CSV. */
 function requireCsv(start: Uint8Array): void {
+  if (isUtf16(start)) throw new UnreadableRow(1, `${UTF16} as CSV in UTF-8`);
   const text = Buffer.from(start)
     .toString()
     .replace(/^\ufeff/, "");
@@ -318,23 +320,35 @@ function unreadable({ code, message, lines }: CsvError): UnreadableRow {
 async function* ndjsonRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
   let rest: Uint8Array = new Uint8Array();
   let row = 0;
+  let isFirst = true; // No line with anything in it was read yet
+  const readLine = (line: Uint8Array) => {
+    const read = ndjsonRow(line, row, isFirst);
+    if (read !== null) isFirst = false;
+    return read;
+  };
   for await (const chunk of source) {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     let start = 0;
     for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
       row++;
-      const read = ndjsonRow(bytes.subarray(start, end), row);
+      const read = readLine(bytes.subarray(start, end));
       if (read !== null) yield read;
       start = end + 1;
     }
     rest = bytes.subarray(start);
     if (rest.length > MAX_ROW_BYTES) throw new UnreadableRow(row + 1, TOO_LONG);
   }
-  const last = ndjsonRow(rest, row + 1);
+  row++;
+  const last = readLine(rest);
   if (last !== null) yield last;
 }
 
 const NEWLINE = 0x0a;
+
+/** Whether a file begins with the byte order mark of UTF-16. */
+function isUtf16([first, second]: Uint8Array): boolean {
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+}
 
 const BOM = Buffer.from("\ufeff");
 const NO_OBJECT = "the line is not a JSON object";
@@ -350,18 +364,19 @@ const OTHER_LINES = [
 const ARRAY =
   "the file is a JSON array; write one object a line, without brackets and commas between";
 
-function lineFault(line: Uint8Array, row: number): string {
+function lineFault(line: Uint8Array, isFirst: boolean): string {
+  if (isFirst && isUtf16(line)) return `${UTF16} in UTF-8`;
   const text = Buffer.from(line).toString().trim();
-  if (row === 1 && text.startsWith("[")) return ARRAY;
+  if (isFirst && text.startsWith("[")) return ARRAY;
   return OTHER_LINES.find(([form]) => form.test(text))?.[1] ?? NO_OBJECT;
 }
 
 /** null for an empty line. */
-function ndjsonRow(whole: Uint8Array, row: number): Row | null {
+function ndjsonRow(whole: Uint8Array, row: number, isFirst: boolean): Row | null {
   const line = row === 1 && BOM.equals(whole.subarray(0, 3)) ? whole.subarray(3) : whole;
   if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, TOO_LONG);
   if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
-  const fields = readObject(line, row, () => lineFault(line, row));
+  const fields = readObject(line, row, () => lineFault(line, isFirst));
   const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.includes(name));
   if (unknown !== undefined) {
     const detail = `the field ${JSON.stringify(unknown.slice(0, 64))} is unknown; the fields are ${ROW_FIELDS.join(", ")}`;

@@ -203,6 +203,19 @@ describe("the form of the rows", () => {
     ]);
   });
 
+  test("of a spreadsheet's Unicode text says so, and an array behind empty lines is one too", async () => {
+    const text = `\ufefftokenId\townerAddress\r\n1\t${good}\r\n`;
+    const little = Buffer.from(text, "utf16le");
+    for (const format of ["csv", "ndjson"] as const)
+      for (const bytes of [little, Buffer.from(little).swap16()])
+        expect((await survey(bytes, format, asset)).errors).toMatchObject([
+          { row: 1, detail: expect.stringContaining("is in UTF-16") },
+        ]);
+    expect((await survey(`\n \n[{"tokenId":"1"}]\n`, "ndjson", asset)).errors).toMatchObject([
+      { row: 3, detail: expect.stringContaining("the file is a JSON array") },
+    ]);
+  });
+
   test("takes a semicolon in a quoted name, and none for a comma behind a quoted cell", async () => {
     const names = `"attribute:Colour; shade",tokenId,ownerAddress`;
     expect((await survey(`${names}\nred,1,${good}\n`, "csv", asset)).errors).toEqual([]);
