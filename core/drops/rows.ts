@@ -224,11 +224,7 @@ function columnsOf(names: readonly string[]): string[] {
   if (names.some((name) => name.includes(UNREADABLE)))
     throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
   const unknown = names.find(
-    (name) =>
-      name !== "" &&
-      !known.includes(name) &&
-      !name.startsWith(ATTRIBUTE) &&
-      !name.startsWith(NUMBER),
+    (name) => name !== "" && !known.includes(name) && traitOf(name) === null,
   );
   if (unknown !== undefined) {
     const columns = [...known, `${ATTRIBUTE}…`, `${NUMBER}…`].join(", ");
@@ -239,6 +235,13 @@ function columnsOf(names: readonly string[]): string[] {
   if (new Set(named).size < named.length)
     throw new UnreadableRow(1, "the header names a column twice");
   return names.map((name, i) => (name === "" ? `${UNNAMED}${i + 1}` : name));
+}
+
+/** The trait that a column gives; null for another column, and for one without a name of a trait. */
+function traitOf(column: string): string | null {
+  const kind = [ATTRIBUTE, NUMBER].find((begin) => column.startsWith(begin));
+  const trait = kind === undefined ? "" : column.slice(kind.length);
+  return trait.trim() === "" ? null : trait;
 }
 
 /** A header that matches, its quoted cells left out, shows that the file has another form. */
@@ -281,15 +284,14 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
         `column ${name.slice(UNNAMED.length)} has a value, and no name in the header`,
       );
     bytes += name.length + text.length + 6;
+    const trait = traitOf(name);
     if (name === "metadata")
       fields[name] = readObject(Buffer.from(text), row, () => "metadata is not a JSON object");
     else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
-    else if (name.startsWith(ATTRIBUTE))
-      attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
-    else if (name.startsWith(NUMBER))
+    else if (trait !== null)
       attributes.push({
-        trait_type: name.slice(NUMBER.length),
-        value: readNumber(text, row, name),
+        trait_type: trait,
+        value: name.startsWith(NUMBER) ? readNumber(text, row, name) : text,
       });
     else
       fields[CSV_FIELDS[name] ?? name] =
@@ -297,8 +299,32 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
   }
   const named = { ...metadata, ...(attributes.length > 0 && { attributes }) };
   if (Object.keys(named).length > 0)
-    fields.metadata = { ...(fields.metadata as object | undefined), ...named };
+    fields.metadata = joined(fields.metadata as Fields | undefined, named, row);
   return { row, bytes, fields };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The metadata of a row's `metadata` cell with that of its other columns, and the attributes of
+ * both. Nobody could say which of two values for the same thing is meant, so they are refused.
+ */
+function joined(cell: Fields = {}, columns: Fields, row: number): Fields {
+  const twice = (what: string) =>
+    new UnreadableRow(row, `${what} is in the metadata cell and in a column; give it once`);
+  const both = Object.keys(columns).find(
+    (name) => name !== "attributes" && Object.hasOwn(cell, name),
+  );
+  if (both !== undefined) throw twice(both);
+  const { attributes: others = [] } = cell;
+  const { attributes: own } = columns as { attributes?: readonly { trait_type: string }[] };
+  if (own === undefined) return { ...cell, ...columns };
+  if (!Array.isArray(others))
+    throw new UnreadableRow(row, "the attributes of the metadata cell are not a list");
+  const known = new Set(others.map((attribute: Fields | null) => attribute?.trait_type));
+  const trait = own.find(({ trait_type }) => known.has(trait_type))?.trait_type;
+  if (trait !== undefined) throw twice(`the attribute ${JSON.stringify(trait)}`);
+  return { ...cell, ...columns, attributes: [...others, ...own] };
 }
 
 const QUOTE_WITHIN = "a quote stands within a field; double it, and quote the whole field";

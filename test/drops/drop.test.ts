@@ -190,6 +190,8 @@ describe("the form of the rows", () => {
     ["csv", `"tokenId"\t"ownerAddress"\n"1"\t"${owner(1)}"\n`, "separated by tabs"],
     ["csv", `"sep=;"\n"tokenId";"ownerAddress"\n`, "the first line names the separator"],
     ["csv", `tokenId,ownerAddress\r1,"${owner(1)}"\r`, "the lines end with CR alone"],
+    ["csv", `tokenId,attribute:\n1,red\n`, 'the header names "attribute:"; the columns are'],
+    ["csv", `tokenId,number:\n1,7\n`, 'the header names "number:"; the columns are'],
     ["ndjson", `[\n  {"tokenId":"1"}\n]`, "the file is a JSON array"],
     ["ndjson", `{"tokenId":"1"},\n{"tokenId":"2"}\n`, "a comma follows the object"],
     ["ndjson", `{\n  "tokenId": "1"\n}\n`, "the object does not end in its line"],
@@ -631,7 +633,7 @@ describe("metadata of a drop's tokens", () => {
     const assetId = await reserved(`0x${"d1".repeat(20)}`);
     const csv = [
       "ownerAddress,name,image,attribute:Suit,metadata",
-      `${owner(1)},One,https://cards.example/1.png,red,"{""edition"":1,""name"":""replaced""}"`,
+      `${owner(1)},One,https://cards.example/1.png,red,"{""edition"":1,""attributes"":[{""trait_type"":""Set"",""value"":2}]}"`,
       `${owner(2)},,,,`,
       "",
     ].join("\n");
@@ -641,7 +643,10 @@ describe("metadata of a drop's tokens", () => {
     expect(await served(assetId, 1n)).toEqual({
       edition: 1,
       ...one,
-      attributes: [{ trait_type: "Suit", value: "red" }],
+      attributes: [
+        { trait_type: "Set", value: 2 },
+        { trait_type: "Suit", value: "red" },
+      ],
     });
     await expect(served(assetId, 2n)).rejects.toThrow("no metadata");
     const ndjson = `${JSON.stringify({ ownerAddress: owner(3), metadata: one })}\n`;
@@ -649,6 +654,22 @@ describe("metadata of a drop's tokens", () => {
       minted: 1,
     });
     expect(await served(assetId, 3n)).toEqual(one);
+  });
+
+  test.each([
+    ["name", `{""name"":""Two""}`, "name is in the metadata cell and in a column; give it once"],
+    [
+      "attribute:Suit",
+      `{""attributes"":[{""trait_type"":""Suit""}]}`,
+      'the attribute "Suit" is in',
+    ],
+    ["number:Suit", `{""attributes"":[null,{""trait_type"":""Suit""}]}`, 'the attribute "Suit" is'],
+    ["attribute:Suit", `{""attributes"":{}}`, "the attributes of the metadata cell are not a list"],
+  ])("is refused where a column %s and the cell %s clash", async (column, cell, detail) => {
+    const csv = `ownerAddress,metadata,${column}\n${owner(1)},"${cell}",7\n`;
+    expect((await survey(csv, "csv", world.erc721.assetId)).errors).toMatchObject([
+      { row: 2, detail: expect.stringContaining(detail) },
+    ]);
   });
 
   test("is named with its column and row when it is wrong", async () => {
