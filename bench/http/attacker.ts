@@ -1,3 +1,4 @@
+import { Agent, type ClientRequest, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { json } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
@@ -26,6 +27,18 @@ function hold(port: number, address: string, start: (socket: Socket) => void): v
 
 const head = (path: string, length: number, fields = "") =>
   `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n${fields}\r\n`;
+
+/** Sends a request. Resolves with the status of its answer, null without one. */
+function statusOf(sent: ClientRequest, body: string): Promise<number | null> {
+  return new Promise((resolve) => {
+    sent.once("error", () => resolve(null));
+    sent.once("response", (answer) => {
+      answer.resume().once("error", () => {});
+      answer.once("close", () => resolve(answer.statusCode ?? null));
+    });
+    sent.end(body);
+  });
+}
 
 export const ATTACKS: Readonly<Record<string, (target: Target) => void>> = {
   /** Answers that nobody reads. Who does not read notices no end, so each connection ends by itself. */
@@ -101,13 +114,13 @@ export const ATTACKS: Readonly<Record<string, (target: Target) => void>> = {
   /** Ten uploads of bad rows at once, each again after its answer. */
   uploads({ port, keys }) {
     const body = `ownerAddress,tokenId\n${"x,y\n".repeat(400_000)}`;
+    const agent = new Agent({ keepAlive: true, localAddress: "127.0.7.1" });
     const upload = async (key: string) => {
       const headers = { "x-api-key": key, "content-type": "text/csv" };
+      const where = { port, path: "/api/v1/drops", method: "POST" };
       for (;;) {
-        const sent = { method: "POST", headers, body };
-        const answer = await fetch(`http://127.0.0.1:${port}/api/v1/drops`, sent).catch(() => null);
-        await answer?.arrayBuffer().catch(() => null);
-        if (answer === null || answer.status === 429) await pause(100);
+        const status = await statusOf(request({ ...where, agent, headers }), body);
+        if (status === null || status === 429) await pause(100);
       }
     };
     for (const key of keys) for (let i = 0; i < 2; i++) void upload(key);
