@@ -107,7 +107,7 @@ export async function writeSection(
   const page = new URL(`../docs/${file}`, import.meta.url);
   const text = await readFile(page, "utf8");
   const known = sectionIn(text, section.title);
-  const where = `Measured on ${cpu}, ${cores} cores, Node ${node}, ${new Date().toISOString().slice(0, 10)}; the load average was ${load.toFixed(1)}.`;
+  const where = `${cpu}, ${cores} cores, Node ${node}, ${new Date().toISOString().slice(0, 10)}, load ${load.toFixed(1)}.`;
   const written = `${sectionsText([section]).trimEnd()}\n\n${wrapped(where)}\n`;
   await writeFile(
     page,
