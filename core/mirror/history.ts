@@ -60,8 +60,8 @@ export class SourceHistory {
   #readOnce: bigint; // The first block that was read only once
   /** When the chain was first seen to lack a known commit's block; null if it has it. */
   #blocksDoubtedAt: number | null = null;
-  /** The known commit that the chain's logs deny, and since when; null if they deny none. */
-  #logsDoubted: { readonly sequence: bigint; readonly at: number } | null = null;
+  /** The known commit that the chain's logs deny; null if they deny none. */
+  #logsDoubted: DoubtedCommit | null = null;
   /**
    * Reads the blocks that have become final since the last call. Rejects with `l1_failed`, also
    * while the chain differs from what was read before.
@@ -103,14 +103,16 @@ export class SourceHistory {
     // The node lags, or has spoken for a longer chain.
     const next = least(this.#nextBlock, final + 1n);
     // Each block is read twice, because a node can leave events out without an error.
-    const first = least(overlapping(next, this.#fromBlock), this.#readOnce);
-    this.#readOnce = next;
+    const twice = least(overlapping(next, this.#fromBlock), this.#readOnce);
+    // Only the doubted commit itself ends its doubt: logs without it do not speak for it.
+    const first = least(twice, this.#logsDoubted?.block ?? twice);
     for (const [from, to] of blockRanges(first, final)) {
       for (const event of await this.#chain.events(from, to))
         if (event.type === "batchCommitted") this.#take(event);
       this.#nextBlock = to + 1n;
+      // Until a range has been read, the next run must start as far back as this one.
+      this.#readOnce = next;
     }
-    this.#logsDoubted = null;
   }
 
   /** Number of commits of which the newest is in a block that the chain still has. */
@@ -147,6 +149,7 @@ export class SourceHistory {
       this.#leaves[mode].length = kept[mode];
     }
     this.#order.length = count;
+    if (this.#logsDoubted !== null && this.#logsDoubted.sequence >= count) this.#logsDoubted = null;
     this.#readFromLastCommit();
   }
 
@@ -265,10 +268,13 @@ export class SourceHistory {
         return;
       }
       if (this.#logsDoubted?.sequence !== sequence)
-        this.#logsDoubted = { sequence, at: performance.now() };
+        this.#logsDoubted = {
+          sequence,
+          block: least(blockNumber, this.#order[Number(sequence)]?.blockNumber ?? blockNumber),
+          at: performance.now(),
+        };
       // Its logs can have been wrong before, too, in blocks that are not read again.
       this.#forget(0, this.#logsDoubted.at);
-      this.#logsDoubted = null;
       throw new MintmarkError("l1_failed", "the commits are read again from the first one on");
     }
     if (sequence !== BigInt(this.#order.length) || batchNumber !== this.#trees[mode].count) {
@@ -292,6 +298,14 @@ export class SourceHistory {
 interface KnownCommit extends Pick<CommitEvent, "mode" | "blockNumber" | "blockHash"> {
   /** Number of the commits before it that were validium. */
   readonly validiumBefore: number;
+}
+
+interface DoubtedCommit {
+  readonly sequence: bigint;
+  /** The first block where the chain has told of it. */
+  readonly block: bigint;
+  /** When the chain's logs first denied it. */
+  readonly at: number;
 }
 
 /** The contract that mirrors a settlement contract on another chain. */

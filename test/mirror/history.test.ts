@@ -143,6 +143,76 @@ test.each([
   await refused();
 });
 
+/** A block far behind the first commits of {@link OURS}: the next reads would not reach them. */
+const FAR = 5_000n;
+
+/**
+ * Our blocks with logs of another chain. Some nodes tell no hash with a log, or the right one with a
+ * wrong log.
+ */
+function falseLogs(blocks: bigint): Chain {
+  const other = chainOf("other", OURS, blocks);
+  const events = async (from: bigint, to: bigint) =>
+    (await other.events(from, to)).map(({ blockHash: _, ...event }) => event as L1Event);
+  return { ...chainOf("ours", OURS, blocks), events };
+}
+
+/** A history that has read a false commit far back, of a node that tells the truth from now on. */
+async function misled() {
+  const node = nodeOf(falseLogs(FAR));
+  const history = new SourceHistory(node, 1n, LOOK_MS);
+  await history.follow();
+  node.chain = chainOf("ours", OURS, FAR + 1n);
+  await expect(history.follow()).rejects.toMatchObject({ code: "l1_failed" });
+  return { node, history };
+}
+
+test("a false commit far back is forgotten at a second look", async () => {
+  const { node, history } = await misled();
+  await look();
+  node.chain = chainOf("ours", OURS, FAR + 2n);
+  await expect(history.follow()).rejects.toMatchObject({ code: "l1_failed" });
+  expect(await stateOf(history)).toEqual(await rootsOf(node.chain));
+});
+
+test("logs that leave a doubted commit out do not end the doubt", async () => {
+  const { node, history } = await misled();
+  await look();
+  for (const blocks of [FAR + 2n, FAR + 200n]) {
+    node.chain = { ...chainOf("ours", OURS, blocks), events: async () => [] };
+    await history.follow();
+  }
+  node.chain = chainOf("ours", OURS, FAR + 400n);
+  await expect(history.follow()).rejects.toMatchObject({ code: "l1_failed" });
+  expect(await stateOf(history)).toEqual(await rootsOf(node.chain));
+});
+
+test("the truth about a commit far back ends the doubt", async () => {
+  const node = nodeOf(chainOf("ours", OURS, FAR));
+  const history = new SourceHistory(node, 1n, LOOK_MS);
+  await history.follow();
+  node.chain = falseLogs(FAR + 1n);
+  await expect(history.follow()).rejects.toMatchObject({ code: "l1_failed" });
+  node.chain = chainOf("ours", OURS, FAR + 2n);
+  await history.follow();
+  await look();
+  node.chain = falseLogs(FAR + 3n);
+  await history.follow();
+  expect(history.stateAt(history.newest)).toEqual(await rootsOf(chainOf("ours", OURS, FAR)));
+});
+
+test("a second reading that fails at once is made up for", async () => {
+  const without = { ...chainOf("ours", OURS, FAR), events: async () => [] };
+  const node = nodeOf(without);
+  const history = new SourceHistory(node, 1n, LOOK_MS);
+  await history.follow();
+  const ours = chainOf("ours", OURS, FAR + 1n);
+  node.chain = { ...ours, events: () => Promise.reject(new Error("no answer")) };
+  await expect(history.follow()).rejects.toThrow("no answer");
+  node.chain = ours;
+  expect(await stateOf(history)).toEqual(await rootsOf(ours));
+});
+
 test("a doubt ends when the node agrees, also when it has no newer block", async () => {
   const ours = chainOf("ours", OURS, 500n);
   const node = nodeOf(ours);
@@ -160,14 +230,8 @@ test("a doubt ends when the node agrees, also when it has no newer block", async
 });
 
 test("logs of another chain in our blocks are forgotten too", async () => {
-  const other = chainOf("other", OURS, 500n);
-  const ours = chainOf("ours", OURS, 500n);
-  const node = nodeOf({ ...ours, events: other.events });
+  const node = nodeOf(falseLogs(500n));
   const history = new SourceHistory(node, 1n, 20);
-  // Some nodes tell no hash with a log, or the right one with a wrong log.
-  const withHash = async (from: bigint, to: bigint) =>
-    (await other.events(from, to)).map(({ blockHash: _, ...event }) => event as L1Event);
-  node.chain = { ...ours, events: withHash };
   await history.follow();
   node.chain = chainOf("ours", OURS, 510n);
   await expect.poll(() => stateOf(history)).toEqual(await rootsOf(node.chain));
