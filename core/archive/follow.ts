@@ -83,7 +83,6 @@ export async function follow(options: FollowOptions): Promise<void> {
   await requireSameChain(options);
   const next = archive.position === null ? fromBlock : nextBlock(archive.position);
   const once = archive.readOnce;
-  if (next <= toBlock) archive.readOnce = next;
   const first = next <= toBlock ? least(overlapping(next, fromBlock), once ?? next) : next;
   for (const [from, to] of blockRanges(first, toBlock)) {
     signal?.throwIfAborted();
@@ -98,6 +97,8 @@ export async function follow(options: FollowOptions): Promise<void> {
         onProgress?.(progressOf(archive, event.blockNumber, toBlock));
     }
     await archive.advance(block);
+    // Until a range has been read, the next run must start as far back as this one.
+    archive.readOnce = next;
     onProgress?.(progressOf(archive, to, toBlock));
   }
   await requireWhole(options);

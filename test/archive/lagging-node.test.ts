@@ -118,6 +118,31 @@ test("withdrawals that a node left out while an archive caught up are read the s
   expect(await archive.withdrawn(vaultId)).toBe(7n);
 });
 
+test("a second reading that fails at once is made up for", async () => {
+  world = await createWorld();
+  const vaultId = await world.mint("erc20", "zk-rollup", "", 50);
+  await world.settler.round();
+  const l1 = lagging(world.l1);
+  const archive = await openArchive({ l1 });
+  const read = () =>
+    follow({ archive, l1, fromBlock: world.chain.settlement.deployedAtBlock, sources: [] });
+  await read();
+  await world.withdrawAlone(vaultId, 7n);
+  await world.chain.mine(400);
+  l1.lags = true;
+  await read();
+  l1.lags = false;
+  const { events } = l1;
+  for (let i = 0; i < 2; i++) {
+    await world.chain.mine(1);
+    l1.events = () => Promise.reject(new Error("no answer"));
+    await expect(read()).rejects.toThrow("no answer");
+  }
+  l1.events = events;
+  await read();
+  expect(await archive.withdrawn(vaultId)).toBe(7n);
+});
+
 test("a member whose node answers [] signs by what the contract says, and loses nothing", async () => {
   world = await createWorld();
   const { engine, settler } = world;
