@@ -9,14 +9,15 @@ test("all parts of a node's address are secret but its host, and but words of a 
   expect(secretParts(undefined)).toEqual([]);
 });
 
-test("a line holds no key to any node that the settings name", () => {
+test("a line holds no key to any node or peer that the settings name", () => {
   const of = (name: string) => `https://${name}.example/v3/key-of-${name}`;
   const secrets = nodeSecrets({
     MINTMARK_RPC_URL: of("home"),
     MINTMARK_MIRROR_RPC_URL: of("mirror"),
     MINTMARK_MIRRORS: [{ rpcUrl: of("second") }, { rpcUrl: of("third") }],
     MINTMARK_BEACONS: [of("beacon")],
+    MINTMARK_PEERS: [of("peer")],
   });
-  for (const name of ["home", "mirror", "second", "third", "beacon"])
+  for (const name of ["home", "mirror", "second", "third", "beacon", "peer"])
     expect(swept(`URL: ${of(name)}`, secrets)).toBe(`URL: https://${name}.example/v3/[redacted]`);
 });

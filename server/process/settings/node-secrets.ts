@@ -1,28 +1,31 @@
 import type { MirrorSetting } from "./settings.ts";
 
-/** The settings that name nodes. */
+/** The settings that name nodes and other services. */
 export interface NodeSettings {
   readonly MINTMARK_RPC_URL?: string | undefined;
   readonly MINTMARK_MIRROR_RPC_URL?: string | undefined;
   readonly MINTMARK_MIRRORS?: readonly Pick<MirrorSetting, "rpcUrl">[] | undefined;
   readonly MINTMARK_BEACONS?: readonly string[] | undefined;
+  readonly MINTMARK_PEERS?: readonly string[] | undefined;
 }
 
 /** Shorter parts of an address are words such as `v3`, which a log needs. */
 const LEAST_LENGTH = 8;
 
-/** No log may hold these parts of the nodes' addresses in the settings: {@link secretParts}. */
+/** No log may hold these parts of the addresses in these settings: {@link secretParts}. */
 export function nodeSecrets({
   MINTMARK_RPC_URL: rpc,
   MINTMARK_MIRROR_RPC_URL: mirrorRpc,
   MINTMARK_MIRRORS: mirrors = [],
   MINTMARK_BEACONS: beacons = [],
+  MINTMARK_PEERS: peers = [],
 }: NodeSettings): string[] {
-  return [rpc, mirrorRpc, ...mirrors.map(({ rpcUrl }) => rpcUrl), ...beacons].flatMap(secretParts);
+  const mirrorRpcs = mirrors.map(({ rpcUrl }) => rpcUrl);
+  return [rpc, mirrorRpc, ...mirrorRpcs, ...beacons, ...peers].flatMap(secretParts);
 }
 
 /**
- * An address of a node or a signing service often contains a key, so all parts of it but its host
+ * An address of a node, a peer or a signing service often contains a key, so all parts of it but its host
  * are secret.
  */
 export function secretParts(url: string | undefined): string[] {
