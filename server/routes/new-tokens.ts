@@ -184,10 +184,11 @@ async function progressOf(
   if (created.blockNumber > final) return registered;
   pay();
   if ((await chain.registration(chainId, id.assetType, final)) === null) return registered;
-  const assetId = assetIdOf(token);
-  await addAsset(engine, token, assetId, contractAddress);
+  // The last refusal comes before the asset, so that none is left half recorded.
   pay();
   const transferable = await chain.isTransferable(id);
+  const assetId = assetIdOf(token);
+  await addAsset(engine, token, assetId, contractAddress);
   await engine.operator.recordRegistered(assetId, { minterLocked, transferable });
   return {
     ...at,

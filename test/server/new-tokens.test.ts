@@ -309,10 +309,11 @@ test("an operator who adds tokens itself says so", async () => {
   expect(refusal(await by("POST", "/tokens", FORM))).toMatchObject({ code: "new_tokens_off" });
 });
 
-test("each question to a node about a new token costs 500 units, and none comes without them", async () => {
+/** A chain that a new token is registered on, and that tells which questions it was asked. */
+function tokenChain() {
   const token = `0x${"ab".repeat(20)}` as const;
   const asked: string[] = [];
-  let input: Hex | null = null;
+  const created: { input: Hex | null } = { input: null };
   const answering =
     <T>(name: string, answer: () => T) =>
     async () => {
@@ -320,19 +321,44 @@ test("each question to a node about a new token costs 500 units, and none comes 
       return answer();
     };
   const chain = {
-    creation: answering("creation", () => input && { contract: token, input, blockNumber: 1n }),
+    creation: answering("creation", () => {
+      const { input } = created;
+      return input && { contract: token, input, blockNumber: 1n };
+    }),
     isMinter: answering("isMinter", () => true),
     token: answering("token", () => ({ minterLocked: true })),
     registration: answering("registration", () => ({})),
     finalizedBlockNumber: answering("finalizedBlockNumber", () => 2n),
     isTransferable: answering("isTransferable", () => false),
   };
-  const units = 10_000;
-  await using world = await createWorld({
+  return { asked, created, chain: chain as unknown as ServerChain };
+}
+
+/** A world of new tokens, in which nothing of the rate comes back. */
+const worldOfTokens = (chain: ServerChain, units: number) =>
+  createWorld({
     newTokens: true,
-    chains: new Map([[SETTLEMENT.chainId, async () => chain as unknown as ServerChain]]),
+    chains: new Map([[SETTLEMENT.chainId, async () => chain]]),
     rateLimits: { key: { units, windowSeconds: 1_000_000_000 } },
   });
+
+test("a new token's asset waits until every question about it is paid for", async () => {
+  const { asked, created, chain } = tokenChain();
+  await using world = await worldOfTokens(chain, 7 * 500);
+  const by = await adminOf(world);
+  const { body } = await by("POST", "/tokens", FORM);
+  created.input = body.data;
+  expect(refusal(await by("PUT", `/tokens/0x${"12".repeat(32)}`)).code).toBe("rate_limited");
+  expect(asked).toHaveLength(6);
+  await expect(world.engine.assets.get(world.applicationId, body.assetId)).rejects.toMatchObject({
+    code: "asset_not_found",
+  });
+});
+
+test("each question to a node about a new token costs 500 units, and none comes without them", async () => {
+  const units = 10_000;
+  const { asked, created, chain } = tokenChain();
+  await using world = await worldOfTokens(chain, units);
   const by = await adminOf(world);
   const left = ({ headers }: Answer) => Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
   const path = `/tokens/0x${"12".repeat(32)}`;
@@ -342,12 +368,12 @@ test("each question to a node about a new token costs 500 units, and none comes 
   expect(unknown.body).toMatchObject({ status: "sent" });
   expect([asked.length, left(made) - left(unknown)]).toEqual([1, 500]);
 
-  input = made.body.data;
+  created.input = made.body.data;
   const added = await by("PUT", path);
   expect(added.body).toMatchObject({ status: "added" });
   expect([asked.length, left(unknown) - left(added)]).toEqual([1 + 7, 7 * 500]);
 
-  input = null;
+  created.input = null;
   for (let i = 0; i < units / 500; i++) await by("PUT", path);
   expect(refusal(await by("PUT", path)).code).toBe("rate_limited");
   expect(asked.length).toBeLessThan(units / 500);
