@@ -231,10 +231,17 @@ function columnsOf(names: readonly string[]): string[] {
     const detail = `the header names ${JSON.stringify(unknown.slice(0, 64))}; the columns are ${columns}`;
     throw new UnreadableRow(1, detail);
   }
-  const named = names.filter((name) => name !== "");
+  // An attribute has one value, as text or as a number.
+  const named = names.filter((name) => name !== "").map(targetOf);
   if (new Set(named).size < named.length)
     throw new UnreadableRow(1, "the header names a column twice");
   return names.map((name, i) => (name === "" ? `${UNNAMED}${i + 1}` : name));
+}
+
+/** The target of a column: both kinds of columns of an attribute have the same one. */
+function targetOf(column: string): string {
+  const trait = traitOf(column);
+  return trait === null ? column : `${ATTRIBUTE}${trait}`;
 }
 
 /** The trait that a column gives; null for another column, and for one without a name of a trait. */

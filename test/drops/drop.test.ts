@@ -236,6 +236,16 @@ describe("the form of the rows", () => {
       await expect(read(level)).rejects.toThrow("number:Level is not a number that JSON holds");
   });
 
+  test("refuses an attribute in two columns, as text and as a number", async () => {
+    const headed = (columns: string) =>
+      Array.fromAsync(rowsOf(piecesOf(`tokenId,${columns}\n1,7,8\n`), "csv"));
+    for (const columns of ["attribute:Level,number:Level", "number:Level,number:Level"])
+      await expect(headed(columns)).rejects.toThrow("the header names a column twice");
+    expect(await headed("name,attribute:name")).toMatchObject([
+      { fields: { metadata: { name: "7", attributes: [{ trait_type: "name", value: "8" }] } } },
+    ]);
+  });
+
   test("makes the same rows of every way to cut and end the lines", async () => {
     const text = `\ufeffownerAddress,amount,reference\r\n"${good}", 7 ,"größer, ""weit"""\r\n${owner(2)},8,\r\n`;
     for (const one of [text, text.replaceAll("\r\n", "\n"), text.trimEnd()]) {
