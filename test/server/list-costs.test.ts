@@ -77,15 +77,28 @@ test("charges lists for what they examine, and reads long ones in turns and one 
     expect(earlier - (await remaining()), path).toBe(2);
   }
 
-  // Long pages of one application follow each other.
-  turn.mockClear();
-  const order: number[] = [];
-  await Promise.all(
-    [0, 1, 2].map(async (page) => {
-      await world.send("GET", `/api/v1/transactions?ownerAddress=${ownerAddress}`);
-      order.push(page);
-    }),
-  );
-  expect(order).toEqual([0, 1, 2]);
   turn.mockRestore();
+
+  // Long pages of one application follow each other: a shorter one waits for a longer one's end.
+  const shorter = `0x${"98".repeat(20)}` as const;
+  await engine.users.createAll(
+    applicationId,
+    Array.from({ length: 120 }, () => ({ ownerAddress: shorter, userId: uuidv7() })),
+  );
+  const ended: string[] = [];
+  const page = async (owner: string) => {
+    await world.send("GET", `/api/v1/transactions?ownerAddress=${owner}`);
+    ended.push(owner);
+  };
+  const started = Promise.withResolvers<void>();
+  const alone = vi.spyOn(EventLoopTurns.prototype, "alone");
+  alone.mockImplementationOnce(function (this: EventLoopTurns, ...asked) {
+    started.resolve();
+    return this.alone(...asked);
+  });
+  const long = page(ownerAddress);
+  await started.promise;
+  await Promise.all([long, page(shorter)]);
+  alone.mockRestore();
+  expect(ended).toEqual([ownerAddress, shorter]);
 });
