@@ -24,7 +24,8 @@ export class TokenSumsCache {
 
   /**
    * A user's sums over the transactions before `to`, and possibly later ones. `add` brings them up
-   * to `to`.
+   * to `to`. It may stop for its own caller, who cannot pay for more or is gone; then another one
+   * who waits for the sums begins anew.
    */
   async of({ userIndex }: Holding, to: number, add: AddTransactions): Promise<TokenSums> {
     for (;;) {
@@ -32,8 +33,8 @@ export class TokenSumsCache {
       // They may lack changes since they were begun. That is fine for earlier callers, not for this
       // one.
       const outdated = running?.stale === true;
-      const sums = await (running?.sums ?? this.#begin(userIndex, to, add));
-      if (sums.upTo >= to && !outdated) return sums;
+      const sums = await (running?.sums.catch(() => null) ?? this.#begin(userIndex, to, add));
+      if (sums !== null && sums.upTo >= to && !outdated) return sums;
     }
   }
 

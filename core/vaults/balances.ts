@@ -8,7 +8,15 @@ import type { EntryOf } from "../store/entries.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
-import { collect, type Found, type ScanOptions, Work } from "./transaction-scan.ts";
+import {
+  collect,
+  type Found,
+  READ_PER_UNIT,
+  type ScanOptions,
+  SLOT_WEIGHT,
+  WITHDRAWAL_WEIGHT,
+  Work,
+} from "./transaction-scan.ts";
 import { outputsOf, placeIn, readTransferList } from "./transfer-lists.ts";
 import { amountIn, decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
 
@@ -23,13 +31,16 @@ export async function balancesFrom(
   { after, limit }: PageStart,
   options: ScanOptions,
 ) {
-  const work = new Work(options);
+  const summing = new Work(options);
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;
   const within = { from: 0, to: ledger.tenants.application(applicationId).nextSequence };
   const sums = await ledger.readers.tokenSums.of(holding, within.to, (sums) =>
-    addTransactions(ledger, holding, sums, within.to),
+    addTransactions(ledger, holding, sums, within.to, summing),
   );
+  // The sums have no bound, and the page has: it tells of both, and counts its own part.
+  const onExamined = (transactions: number) => options.onExamined?.(summing.done + transactions);
+  const work = new Work({ onExamined });
   const parts = [{ users: new Set([userIndex]), within }] as const;
   const scan = { applicationIndex, parts, order: "asc", after } as const;
   const wanted = (one: Found) => isFirst(ledger, sums, one, userIndex);
@@ -120,6 +131,7 @@ export interface Balance
 }
 
 const ENTRIES_AT_ONCE = 64; // Journal entries per read
+const MADE_AT_ONCE = 256; // Vaults whose withdrawals are looked up at once
 
 /**
  * Adds the transactions from `sums.upTo` to another sequence. Reads mints from their records,
@@ -130,6 +142,7 @@ export async function addTransactions(
   holding: Holding,
   sums: TokenSums,
   to: number,
+  work = new Work(),
 ): Promise<void> {
   const { applicationIndex, userIndex } = holding;
   const at = (sequence: number) => keyOf.userTransaction(applicationIndex, userIndex, sequence);
@@ -137,10 +150,10 @@ export async function addTransactions(
   for await (const [, reference] of ledger.store.entries({ gte: at(sums.upTo), lt: at(to) })) {
     sequences.push(sequenceIn(reference));
     if (sequences.length < ENTRIES_AT_ONCE) continue;
-    await addEntries(ledger, userIndex, sums, sequences);
+    await addEntries(ledger, userIndex, sums, sequences, work);
     sequences = [];
   }
-  if (sequences.length > 0) await addEntries(ledger, userIndex, sums, sequences);
+  if (sequences.length > 0) await addEntries(ledger, userIndex, sums, sequences, work);
   sums.upTo = to;
 }
 
@@ -155,20 +168,31 @@ async function addEntries(
   user: number,
   sums: TokenSums,
   sequences: readonly number[],
+  work: Work,
 ): Promise<void> {
-  const made: Made[] = [];
+  let made: Made[] = [];
+  const addMade = async () => {
+    await addActivity(ledger, made);
+    made = [];
+    await work.pause();
+  };
   for (const request of await readUserRequests(ledger.store, sequences)) {
+    await work.pause();
     if ("transferId" in request) {
-      made.push(...(await addTransfers(ledger, user, sums, request.transferId)));
+      made.push(...(await addTransfers(ledger, user, sums, request.transferId, work)));
       continue;
     }
     if ("deposit" in request) {
+      work.done += WITHDRAWAL_WEIGHT;
       made.push(...(await addDeposit(ledger, sums, request.deposit)));
       continue;
     }
     const { sequence: journaledAt, mints: entries } = request;
     let sequence = entries.header.firstSequence;
+    let others = 0;
     for (const { userIndex, count } of entries.header.users) {
+      if (userIndex === user) work.done += count;
+      else others += count;
       for (const end = sequence + count; sequence < end; sequence++) {
         entries.next();
         if (userIndex !== user || ledger.tenants.standards[entries.assetIndex] === "erc721")
@@ -178,10 +202,12 @@ async function addEntries(
         sum.amount += entries.amount;
         const { mode, batchNumber, slot } = entries;
         if (entries.amountBefore === 0n) made.push({ place: { mode, batchNumber, slot }, sum });
+        if (made.length === MADE_AT_ONCE) await addMade();
       }
     }
+    work.done += Math.floor(others / READ_PER_UNIT);
   }
-  await addActivity(ledger, made);
+  await addMade();
 }
 
 /** Adds the vaults that a list of transfers has made for the user. */
@@ -190,9 +216,12 @@ async function addTransfers(
   user: number,
   sums: TokenSums,
   transferId: Uuid,
+  work: Work,
 ): Promise<Made[]> {
   const list = await readTransferList(ledger, transferId);
-  const gained = outputsOf(list).flatMap(({ position, transfer, holderIndex }) => {
+  const outputs = outputsOf(list);
+  work.done += outputs.length * SLOT_WEIGHT + WITHDRAWAL_WEIGHT;
+  const gained = outputs.flatMap(({ position, transfer, holderIndex }) => {
     const place = placeIn(list, position);
     if (
       holderIndex !== user ||

@@ -242,14 +242,14 @@ export function vaultOf(ledger: Ledger, { source, made }: Found): VaultPlace | n
  * two reads cost.
  */
 export const SCAN_BOUND = 10_000;
-const WITHDRAWAL_WEIGHT = 20;
+export const WITHDRAWAL_WEIGHT = 20;
 // Each vault of a list of transfers counts this: the whole list is read for any one of them
 export const SLOT_WEIGHT = 2;
 
 /** An index is sought, and its next requests are read: as much work as to examine so many. */
-const SEEK_WEIGHT = 5;
+export const SEEK_WEIGHT = 5;
 /** Transactions of a request that are read for one unit of work, also if the page wants none. */
-const READ_PER_UNIT = 4;
+export const READ_PER_UNIT = 4;
 /** A page tells of its work after every so many transactions, which take a core for a millisecond. */
 const TOLD_AFTER = 250;
 

@@ -328,6 +328,48 @@ describe("balances", () => {
     expect((await late).data).toMatchObject([{ amount: 10n, available: 6n, withdrawn: 4n }]);
   });
 
+  it("cost the transactions of their sums, in turns, again after a change, and the one who asked", async ({
+    engine,
+    tenant,
+    assets,
+  }) => {
+    const [user] = tenant.users;
+    const userId = user?.userId ?? "";
+    const mints = Array.from({ length: 1_000 }, () => mintOf(assets.erc1155, 7, 1));
+    for (let i = 0; i < 4; i++) await engine.mint(tenant.principal, requestOf(user, ...mints));
+    // The page itself ends at the second token.
+    await engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc1155, 8, 1)));
+    const page = async (onExamined?: (transactions: number) => void | Promise<void>) =>
+      (await engine.vaults.balances(tenant.applicationId, userId, { limit: 1 }, { onExamined }))
+        .data;
+    const told = async () => {
+      const counts: number[] = [];
+      expect(await page((examined) => void counts.push(examined))).toMatchObject([
+        { tokenId: 7n, amount: 4_000n },
+      ]);
+      return counts;
+    };
+    const first = await told();
+    const later = await told();
+    expect(first.at(-1)! - later.at(-1)!).toBe(4_001);
+    expect(first.length - later.length).toBeGreaterThanOrEqual(4);
+    await engine.operator.seal("validium");
+    await hear(engine, withdrawn(0n, 1n, 1n, stranger, 11n));
+    // One who cannot pay for the sums fails alone. Another one who waits for them begins anew.
+    const isReading = Promise.withResolvers<void>();
+    const isRefused = Promise.withResolvers<void>();
+    const poor = page(async () => {
+      isReading.resolve();
+      await isRefused.promise;
+      throw new Error("no more units");
+    });
+    await isReading.promise;
+    const other = told();
+    isRefused.resolve();
+    await expect(poor).rejects.toThrow("no more units");
+    expect((await other).at(-1)).toBe(first.at(-1));
+  });
+
   it("refuse another application's user, and another list's cursor", async ({
     engine,
     tenant,
