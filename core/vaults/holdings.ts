@@ -53,6 +53,7 @@ export function vaultsOf(context: EngineContext): Vaults {
             applicationId,
             { ...filter, tokenId: filter.tokenId },
             start,
+            options,
           );
         const { userId, ownerAddress, reference, dataAvailabilityMode, order = "asc" } = filter;
         const made = dataAvailabilityMode === "made" ? ("deposit" as const) : undefined;

@@ -13,42 +13,74 @@ import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { isVisible, visibleNumbers } from "../tenants/asset-view.ts";
 import type { VaultFilter } from "./transaction-range.ts";
+import {
+  READ_PER_UNIT,
+  type ScanOptions,
+  SEEK_WEIGHT,
+  WITHDRAWAL_WEIGHT,
+  Work,
+} from "./transaction-scan.ts";
 import { tipOf } from "./transfer-lists.ts";
 import { hasSlot, readVaults, vaultViews } from "./vaults.ts";
 
 // Places of batches come before: the index of tokens in memory has fewer than 2^32
 const FIRST_MADE = 2 ** 52;
 const MOST_ASSETS = 100; // Most assets that a search by token id alone covers
+/** Vaults of an open batch in memory that are looked through for one unit of work. */
+const SCANNED_PER_UNIT = 500;
 
-/** A page of a token's vaults, batch by batch. Searches all assets unless the filter names one. */
+/**
+ * A page of a token's vaults, batch by batch. Searches all assets unless the filter names one, and
+ * each open batch once.
+ */
 export async function vaultsOfToken(
   ledger: Ledger,
   applicationId: Uuid,
   filter: VaultFilter & { readonly tokenId: bigint },
   { after, limit }: PageStart,
+  options: ScanOptions,
 ): Promise<PageEntries<Vault>> {
-  requireBigint("tokenId", filter.tokenId, 0n, MAX_UINT256);
+  const { tokenId } = filter;
+  requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
+  const work = new Work(options);
   const { applicationIndex } = ledger.tenants.application(applicationId);
   const places: VaultPlace[] = [];
+  const items: BoundItems = new Map();
   for (const asset of assetsOf(ledger, applicationIndex, filter.assetId)) {
-    if (asset.standard === "erc721")
-      places.push(...(await placesOfUnique(ledger, asset, filter.tokenId)));
-    else
-      places.push(
-        ...(await placesOfItem(ledger, asset, filter.tokenId, { after, limit: limit + 1 })),
-      );
+    work.done += SEEK_WEIGHT;
+    await work.pause();
+    if (asset.standard === "erc721") {
+      places.push(...(await placesOfUnique(ledger, asset, tokenId, work)));
+      continue;
+    }
+    const blob = await ledger.store.get(keyOf.binding(asset.assetIndex, tokenId));
+    if (blob !== undefined) items.set(asset.assetIndex, blob);
   }
+  const start = { after, limit: limit + 1 };
+  // Memory comes first: what is sealed meanwhile is found twice, instead of not at all.
+  if (items.size > 0)
+    for (const mode of MODES)
+      places.push(...(await unsealedPlaces(ledger, mode, items, start, work)));
+  for (const assetIndex of items.keys())
+    places.push(...(await sealedPlaces(ledger, assetIndex, tokenId, start, work)));
   // The index in memory can be a moment ahead of the disk.
-  const ordered = places
-    .filter((place) => hasSlot(ledger, place, "durable") && positionOf(place) > (after ?? -1))
-    .sort((a, b) => positionOf(a) - positionOf(b));
-  const page = ordered.slice(0, limit);
-  const own = (await readVaults(ledger, page)).filter(
-    ({ vault }) => vault.applicationIndex === applicationIndex,
+  const known = new Map(
+    places
+      .filter((place) => hasSlot(ledger, place, "durable") && isAfter(place, after))
+      .map((place) => [positionOf(place), place]),
   );
+  const ordered = [...known].sort(([a], [b]) => a - b);
+  const page = ordered.slice(0, limit);
+  work.done += page.length;
+  await work.tell();
+  const located = await readVaults(
+    ledger,
+    page.map(([, place]) => place),
+  );
+  const own = located.filter(({ vault }) => vault.applicationIndex === applicationIndex);
   const vaults = await vaultViews(ledger, applicationIndex, own);
   const last = page.at(-1);
-  const next = ordered.length > limit && last !== undefined ? positionOf(last) : null;
+  const next = ordered.length > limit && last !== undefined ? last[0] : null;
   return { data: vaults.filter((vault) => isWanted(vault, filter)), next };
 }
 
@@ -81,6 +113,7 @@ async function placesOfUnique(
   ledger: Ledger,
   asset: AssetRecord,
   tokenId: bigint,
+  work: Work,
 ): Promise<VaultPlace[]> {
   const refs =
     ledger.minting.tokens.candidates(ledger.minting.hasher.ofId(asset.assetIndex, tokenId)) ?? [];
@@ -95,46 +128,58 @@ async function placesOfUnique(
       tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId
     );
   });
-  return Promise.all(minted.map(({ place }) => tipOf(ledger, place)));
+  const tips: VaultPlace[] = [];
+  for (const { place } of minted)
+    tips.push(
+      await tipOf(ledger, place, () => {
+        work.done += WITHDRAWAL_WEIGHT;
+        return work.pause();
+      }),
+    );
+  return tips;
 }
 
-/**
- * The places of an ERC-1155 id after a position: from records of sealed batches, and from vaults in
- * memory.
- */
-async function placesOfItem(
+/** The blob to which each ERC-1155 asset binds the id that is looked for. */
+type BoundItems = Map<number, Buffer>;
+
+/** The next places of an ERC-1155 id, in each mode, from the records of sealed batches. */
+async function sealedPlaces(
   ledger: Ledger,
-  { assetIndex }: AssetRecord,
+  assetIndex: number,
   tokenId: bigint,
   { after, limit }: PageStart,
-) {
-  const blob = await ledger.store.get(keyOf.binding(assetIndex, tokenId));
-  if (blob === undefined) return [];
+  work: Work,
+): Promise<VaultPlace[]> {
   const places: VaultPlace[] = [];
   for (const mode of MODES) {
     const start = after === null ? 0 : Math.floor(after / (2 * MAX_BATCH_VAULTS));
     const prefix = prefixOf.item(assetIndex, tokenId, mode);
     const range = { gte: keyOf.item(assetIndex, tokenId, mode, start), lt: endOf(prefix) };
     const found: VaultPlace[] = [];
+    work.done += SEEK_WEIGHT;
     for await (const [key, record] of ledger.store.entries(range)) {
       const batchNumber = key.readUInt32BE(key.length - 4);
-      for (const slot of decodeRecord(itemSlotsRecord, record, "The vaults of a token")) {
+      const slots = decodeRecord(itemSlotsRecord, record, "The vaults of a token");
+      for (const slot of slots) {
         const place = { mode, batchNumber, slot };
-        if (found.length < limit && positionOf(place) > (after ?? -1)) found.push(place);
+        if (found.length < limit && isAfter(place, after)) found.push(place);
       }
+      work.done += 1 + Math.floor(slots.length / READ_PER_UNIT);
+      await work.pause();
       if (found.length === limit) break;
     }
-    if (found.length < limit) found.push(...(await unsealedPlaces(ledger, mode, assetIndex, blob)));
     places.push(...found);
   }
   return places;
 }
 
+/** The next places of ERC-1155 ids in each open batch. */
 async function unsealedPlaces(
   ledger: Ledger,
   mode: Mode,
-  assetIndex: number,
-  blob: Buffer,
+  items: BoundItems,
+  { after, limit }: PageStart,
+  work: Work,
 ): Promise<VaultPlace[]> {
   const places: VaultPlace[] = [];
   for (
@@ -148,22 +193,35 @@ async function unsealedPlaces(
     // A standby has the token index of an open batch, and not its vaults.
     const isWhole = inMemory !== undefined && inMemory.count >= batch.vaultCount;
     const vaults = isWhole ? inMemory : await readBatchVaults(ledger, batch);
-    for (const slot of slotsWith(vaults, assetIndex, blob))
+    const isNext = (slot: number) => isAfter({ mode, batchNumber, slot }, after);
+    for (const slot of slotsWith(vaults, items, isNext, limit))
       places.push({ mode, batchNumber, slot });
+    work.done += Math.floor(vaults.count / (isWhole ? SCANNED_PER_UNIT : READ_PER_UNIT));
+    await work.pause();
   }
   return places;
 }
 
-function slotsWith(vaults: VaultColumns, assetIndex: number, blob: Buffer): number[] {
+function slotsWith(
+  vaults: VaultColumns,
+  items: BoundItems,
+  isNext: (slot: number) => boolean,
+  limit: number,
+): number[] {
   const slots: number[] = [];
-  for (let slot = 0; slot < vaults.count; slot++) {
-    if (vaults.assetIndex[slot] !== assetIndex) continue;
+  for (let slot = 0; slot < vaults.count && slots.length < limit; slot++) {
+    const blob = items.get(vaults.assetIndex[slot]!);
+    if (blob === undefined) continue;
     const start = vaults.blobStart(slot);
     const end = vaults.blobEnd[slot]!;
-    if (end - start === blob.length && blob.equals(vaults.blobs.subarray(start, end)))
-      slots.push(slot);
+    if (end - start !== blob.length || !blob.equals(vaults.blobs.subarray(start, end))) continue;
+    if (isNext(slot)) slots.push(slot);
   }
   return slots;
+}
+
+function isAfter(place: VaultPlace, after: number | null): boolean {
+  return positionOf(place) > (after ?? -1);
 }
 
 /** Order of places: by batch and slot, the modes in turn; then made vaults. Below 2^53. */

@@ -292,9 +292,18 @@ export async function spenderOf(ledger: Ledger, vaultId: bigint) {
   return output === undefined || place === null ? null : { output, place };
 }
 
-/** The place of the vault that holds an ERC-721 token now, or held it before its redemption. */
-export async function tipOf(ledger: Ledger, minted: VaultPlace): Promise<VaultPlace> {
+/**
+ * The place of the vault that holds an ERC-721 token now, or held it before its redemption.
+ *
+ * @param onVault - awaited before each vault on the way
+ */
+export async function tipOf(
+  ledger: Ledger,
+  minted: VaultPlace,
+  onVault: () => Promise<void>,
+): Promise<VaultPlace> {
   for (let place = minted; ; ) {
+    await onVault();
     const spender = await spenderOf(ledger, packVaultId(place));
     if (
       spender === null ||

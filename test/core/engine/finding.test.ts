@@ -4,6 +4,7 @@ import { describe, expect, vi } from "vitest";
 import type {
   Engine,
   TransactionFilter,
+  Uuid,
   Vault,
   VaultFilter,
   WithdrawalFilter,
@@ -156,6 +157,50 @@ describe("a list of vaults", () => {
     await engine.close();
     await using again = await openTest(store, { clock: clock.read });
     await fc.assert(fc.asyncProperty(filter, fc.constant(20), holds(again)), { numRuns: 50 });
+  });
+
+  it("of a token tells what it examines: assets, open batches, and its vaults", async ({
+    engine,
+  }) => {
+    const assets: Uuid[] = [];
+    for (let i = 0; i < 95; i++) assets.push(await knownAsset(engine, "erc1155"));
+    const tenant = await newTenant(engine, assets);
+    const { applicationId } = tenant;
+    const [user] = tenant.users;
+    await engine.mint(
+      tenant.principal,
+      requestOf(user, ...assets.map((assetId) => mintOf(assetId, 7))),
+    );
+    for (let first = 1_000; first < 11_000; first += 1_000)
+      await engine.mint(
+        tenant.principal,
+        requestOf(user, ...Array.from({ length: 1_000 }, (_, i) => mintOf(assets[0]!, first + i))),
+      );
+    const told: number[] = [];
+    const onExamined = async (transactions: number) => void told.push(transactions);
+    const { data } = await engine.vaults.list(applicationId, { tokenId: 7n }, { onExamined });
+    expect(data).toHaveLength(50);
+    expect(told.length).toBeGreaterThan(2);
+    expect(told.at(-1)).toBeGreaterThan(500);
+    const refused = engine.vaults.list(
+      applicationId,
+      { tokenId: 7n },
+      { onExamined: () => Promise.reject(new Error("no more units")) },
+    );
+    await expect(refused).rejects.toThrow("no more units");
+    // A batch that is sealed while the page waits is neither left out nor listed twice.
+    let isSealed = false;
+    const waiting = {
+      async onExamined() {
+        if (isSealed) return;
+        isSealed = true;
+        await engine.operator.seal("validium");
+        await engine.operator.seal("zk-rollup");
+      },
+    };
+    const found = await engine.vaults.list(applicationId, { tokenId: 7n, limit: 100 }, waiting);
+    expect(new Set(found.data.map(idOf)).size).toBe(95);
+    expect(found.data).toHaveLength(95);
   });
 
   it("shows nothing of another application, though it has minted of the same token", async ({
