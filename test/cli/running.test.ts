@@ -602,10 +602,12 @@ describe("while the server runs, and with a chain", () => {
     const { webhookId = "" } =
       (await client.POST("/api/v1/webhooks", { body: { url } })).data ?? {};
     const [{ delivered }] = await run("webhooks", "list", ...ofApplication);
-    await mintSword(5);
+    for (const id of [5, 6]) await mintSword(id);
     const skip = ["webhooks", "skip", webhookId];
-    const early = await mintmark([...skip, `${delivered + 9}`, ...ofApplication], settings);
+    const early = await mintmark([...skip, `${delivered + 2}`, ...ofApplication], settings);
     expect(early.stderr).toContain(`sequence>: must be ${delivered + 1},`);
+    const none = await mintmark([...skip, `${delivered + 9}`, ...ofApplication], settings);
+    expect(none.stderr).toMatch(/sequence>: cannot be skipped: the newest event is \d+/);
     expect(await run(...skip, `${delivered + 1}`, ...ofApplication)).toMatchObject({
       delivered: delivered + 1,
     });

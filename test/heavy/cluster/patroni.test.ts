@@ -30,10 +30,18 @@ function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
     const others = database.nodes.filter((node) => node !== primary);
     return others[Math.floor(Math.random() * others.length)] as PatroniNode;
   };
-  const frozen = async (node: PatroniNode, ms: number, what: "patroni" | "machine" = "machine") => {
+  const frozen = async (node: PatroniNode, ms: number) => {
+    node.freeze(true);
+    await pause(ms);
+    node.freeze(false);
+  };
+  // A watchdog restarts a primary's machine that slept. Without one, Patroni 3.0 can take the lock
+  // of the new primary as it wakes up: its standbys, which have a later timeline, then never follow.
+  const asleep = async (node: PatroniNode, ms: number, what: "patroni" | "machine" = "machine") => {
     node.freeze(true, what);
     await pause(ms);
-    node.freeze(false, what);
+    await node.kill("machine");
+    node.start();
   };
   const cut = async (node: PatroniNode, ms: number, links?: ("postgres" | "rest" | "etcd")[]) => {
     node.cut(true, links);
@@ -68,9 +76,9 @@ function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
     "SIGKILL of the primary's machine": async () =>
       restarted(await database.primary(), BEYOND_TTL_MS),
     "SIGKILL of a standby's machine": async (ms) => restarted(await standby(), ms),
-    "SIGSTOP of the primary's machine": async () => frozen(await database.primary(), BEYOND_TTL_MS),
+    "SIGSTOP of the primary's machine": async () => asleep(await database.primary(), BEYOND_TTL_MS),
     "SIGSTOP of the primary's Patroni": async () =>
-      frozen(await database.primary(), BEYOND_TTL_MS, "patroni"),
+      asleep(await database.primary(), BEYOND_TTL_MS, "patroni"),
     "SIGSTOP of a standby's machine": async (ms) => frozen(await standby(), 2 * ms),
     "partition of the primary": async () => cut(await database.primary(), BEYOND_TTL_MS),
     "partition of the primary from etcd": async () =>
