@@ -11,6 +11,7 @@ import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import { buildServer } from "./app.ts";
 import { readJwks } from "./http/access/access-token.ts";
 import { HeldBytes } from "./http/access/rate-account.ts";
+import { BACKLOG } from "./http/connections.ts";
 import { swept } from "./http/log.ts";
 import { type Chain, chainOf, finalityOf, gasOf } from "./jobs/chain.ts";
 import { logProgress } from "./jobs/progress-log.ts";
@@ -230,7 +231,11 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     app.log.warn({ err: error }, message);
   });
   await soon(begun);
-  await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
+  await app.listen({
+    host: config.MINTMARK_HOST,
+    port: config.MINTMARK_PORT,
+    backlog: BACKLOG,
+  });
   listening = true;
   // A node that keeps silent has not failed yet.
   if (!started && !isTold) app.log.warn(UNREACHED);

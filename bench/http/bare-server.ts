@@ -7,6 +7,7 @@ import {
   type Principal,
 } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
+import { BACKLOG } from "../../server/http/connections.ts";
 import { stopSignal } from "../../server/process/shutdown.ts";
 import { SETTLEMENT } from "../engine-workload.ts";
 import { UNLIMITED } from "./server.ts";
@@ -95,6 +96,6 @@ const app = await buildServer({
   log: { level: "info" },
   rateLimits: { key: { units: UNLIMITED, windowSeconds: 1 } },
 });
-await app.listen({ host: "127.0.0.1", port: Number(port) });
+await app.listen({ host: "127.0.0.1", port: Number(port), backlog: BACKLOG });
 await stopSignal();
 await app.close();

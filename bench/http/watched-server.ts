@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Engine, MODES, openEngine } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
 import { HeldBytes } from "../../server/http/access/rate-account.ts";
+import { BACKLOG } from "../../server/http/connections.ts";
 import { stopSignal } from "../../server/process/shutdown.ts";
 import { SETTLEMENT } from "../engine-workload.ts";
 import { UNLIMITED } from "./server.ts";
@@ -58,6 +59,8 @@ const app = await buildServer({
   rateLimits: { key: { units: UNLIMITED, windowSeconds: 1 } },
   memory: new HeldBytes(2 ** 34),
   drops: `${store}-drops`,
+  // Beside this load a million rows take more than the usual half minute.
+  requestTimeoutSeconds: 300,
   extend: async (app) => {
     app.get("/bench/begin", async () => {
       const watched = await watch();
@@ -68,6 +71,6 @@ const app = await buildServer({
     app.get("/bench/end", () => end());
   },
 });
-await app.listen({ host: "127.0.0.1", port: Number(port) });
+await app.listen({ host: "127.0.0.1", port: Number(port), backlog: BACKLOG });
 await stopSignal();
 await app.close();

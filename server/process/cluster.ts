@@ -4,6 +4,7 @@ import type { z } from "zod";
 import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/cluster/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../../core/internal.ts";
+import { BACKLOG } from "../http/connections.ts";
 import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import { type LogOptions, swept } from "../http/log.ts";
@@ -102,7 +103,7 @@ export async function listenMeanwhile<T>(
   });
   app.get("/healthz", sayHealthy);
   try {
-    await app.listen({ host, port });
+    await app.listen({ host, port, backlog: BACKLOG });
     app.log.warn({ reason }, "the server has no role in the cluster yet");
     return await work;
   } finally {
