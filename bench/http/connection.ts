@@ -20,7 +20,8 @@ export interface Target {
 const READ = Buffer.allocUnsafe(1 << 20);
 const HEAD_END = "\r\n\r\n";
 
-function connection({ port, apiKey, path = "/api/v1/mint", status: good = "200" }: Target) {
+function connection({ port, apiKey, path = "/api/v1/mint", status = "200" }: Target) {
+  let good = status;
   let head = "";
   /** Remaining bytes of the response's body; null before its head is complete. */
   let left: number | null = null;
@@ -31,10 +32,10 @@ function connection({ port, apiKey, path = "/api/v1/mint", status: good = "200" 
       head += READ.toString("latin1", 0, Math.min(bytes, 4096));
       const end = head.indexOf(HEAD_END);
       if (end < 0) return;
-      const status = head.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length);
+      const found = head.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length);
       const length = /content-length: (\d+)/i.exec(head)?.[1];
-      if (status !== good || length === undefined)
-        return answer?.reject(new Error(`a request was answered with ${status}: ${head}`));
+      if (found !== good || length === undefined)
+        return answer?.reject(new Error(`a request was answered with ${found}: ${head}`));
       // The head's bytes are followed by the first part of the body.
       const before = head.length - Math.min(bytes, 4096);
       left = Number(length) - (bytes - (end + HEAD_END.length - before));
@@ -66,6 +67,15 @@ function connection({ port, apiKey, path = "/api/v1/mint", status: good = "200" 
     get isOpen() {
       return isOpen;
     },
+    /** Resolves when the server has taken the connection, and answered a first request. */
+    async taken(): Promise<void> {
+      const given = good;
+      good = "200";
+      answer = Promise.withResolvers();
+      socket.write(`GET /healthz HTTP/1.1\r\nHost: localhost${HEAD_END}`);
+      await answer.promise;
+      good = given;
+    },
     /**
      * Resolves with the response's last byte. Rejects for another status, because a rate of errors
      * is meaningless.
@@ -86,6 +96,35 @@ function connection({ port, apiKey, path = "/api/v1/mint", status: good = "200" 
       answer = null;
       socket.destroy();
     },
+  };
+}
+
+/**
+ * As many open connections as a client's pool has at most. Node takes one in each pass of its event
+ * loop, however many wait, so they open before the clock starts.
+ */
+const POOL = 1_024;
+
+/** Posts over a pool of connections, by the one that is free first. */
+async function pooled(
+  target: Target,
+  size: number,
+  open: DisposableStack,
+): Promise<(body: Buffer) => Promise<void>> {
+  const idle: ReturnType<typeof connection>[] = [];
+  const waiting: ((one: ReturnType<typeof connection>) => void)[] = [];
+  for (let i = 0; i < size; i++) {
+    const one = open.use(connection(target));
+    await one.taken();
+    idle.push(one);
+  }
+  return async (body) => {
+    let one = idle.pop() ?? (await new Promise<(typeof idle)[0]>((go) => waiting.push(go)));
+    if (!one.isOpen) one = open.use(connection(target));
+    await one.post(body);
+    const next = waiting.shift();
+    if (next === undefined) idle.push(one);
+    else next(one);
   };
 }
 
@@ -136,17 +175,21 @@ export function machineMs(): number {
 
 /**
  * Sends requests evenly at a rate, without waiting for earlier responses, and measures each from
- * the time when it was due. So a stall of the server counts for all waiting requests.
+ * the time when it was due. So a stall of the server counts for all waiting requests. Has a
+ * connection for each request of a second, at most {@link POOL}.
  *
  * @param rate - requests a second
+ * @param begin - resolves when the clock starts, once the connections are open
  */
 export async function sendPaced(
   target: Target,
   rate: number,
   bodies: Iterable<Buffer>,
+  begin: () => Promise<unknown> = async () => {},
 ): Promise<readonly Paced[]> {
   using connections = new DisposableStack();
-  const post = poster(target, connections);
+  const post = await pooled(target, Math.min(POOL, Math.ceil(rate)), connections);
+  await begin();
   const pending: Promise<Paced>[] = [];
   const start = machineMs();
   for (const body of bodies) {

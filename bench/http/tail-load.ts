@@ -54,8 +54,8 @@ async function singles(
   const workload = new Workload(first.world, FIRST.singles + run * TOKENS);
   const count = Math.ceil(rate.singles * seconds);
   const bodies = [...bodiesOf(() => workload.single(), count)];
-  await ready(begin);
-  return sendPaced({ port, apiKey: first.world.apiKey }, rate.singles, bodies);
+  const target = { port, apiKey: first.world.apiKey };
+  return sendPaced(target, rate.singles, bodies, () => ready(begin));
 }
 
 /** Requests of 1,000 by the second tenant, whose followers hear of each. */
@@ -69,10 +69,8 @@ async function bulk(
   for (let i = 0; i < followers; i++) sockets.push(follow(port, second, i, heard));
   await Promise.all(sockets.map((socket) => once(socket, "data")));
   const bodies = bodiesOf(() => workload.bulk(), Math.ceil(rate.bulk * seconds));
-  await ready(begin);
-  const times = ascending(
-    await sendPaced({ port, apiKey: second.world.apiKey }, rate.bulk, bodies),
-  );
+  const target = { port, apiKey: second.world.apiKey };
+  const times = ascending(await sendPaced(target, rate.bulk, bodies, () => ready(begin)));
   for (const socket of sockets) socket.destroy();
   return {
     bulkP50: quantile(times, 0.5),
