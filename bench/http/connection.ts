@@ -100,7 +100,7 @@ function connection({ port, apiKey, path = "/api/v1/mint", status = "200" }: Tar
 }
 
 /**
- * As many open connections as a client's pool has at most. Node takes one in each pass of its event
+ * The most connections that a client's pool keeps open. Node takes one in each pass of its event
  * loop, however many wait, so they open before the clock starts.
  */
 const POOL = 1_024;
