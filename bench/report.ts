@@ -85,8 +85,8 @@ export const LARGE_STORES = {
   method:
     "`npm run bench:scale` fills a validium store by requests of 1,000, as in the section on mints, for 1,000 users. " +
     "Each step is a process of its own; memory is its resident set, the tables that LevelDB maps included. Look-ups " +
-    "are at random places. `verify` runs beside its engine. CPU times are firm; waits and seconds bear what else the " +
-    "machine did.",
+    "are at random places. `verify` runs beside its engine. CPU times vary less with " +
+    "the machine's load than waits and seconds do.",
 } as const;
 
 /** The sections of `npm run bench:http -- --tail` in docs/bench.md. */
