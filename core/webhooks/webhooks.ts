@@ -268,7 +268,9 @@ async function requireNext(
   const { applicationIndex, eventCount } = ledger.tenants.application(applicationId);
   const refusal = (rule: string) => argumentError("sequence", rule);
   if (!Number.isSafeInteger(sequence) || sequence > eventCount)
-    throw refusal(`cannot be skipped: the newest event is ${eventCount}`);
+    throw refusal(
+      `cannot be skipped: the newest event is ${eventCount}. The webhook has got or skipped those up to ${delivered}`,
+    );
   const [named] = await writtenEvents(ledger, applicationIndex, sequence, sequence);
   if (named === undefined || !isWanted(webhook, named.event.type))
     throw refusal("cannot be skipped: the webhook does not get events of its type");

@@ -261,7 +261,8 @@ async function runSigner(
   const app = parts.build(await import("../../server/process/batch-signers.ts"), options);
   if (metrics !== null)
     stack.use(await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
-  const url = await app.listen({ host, port });
+  const { BACKLOG } = await import("../../server/http/connections.ts");
+  const url = await app.listen({ host, port, backlog: BACKLOG });
   stack.defer(() => app.close());
   const working = Promise.all([watcher.run(signal), parts.beside?.(app.log)]);
   process.stdout.write(`${what} ${signer.address} listens on ${url}\n`);

@@ -10,6 +10,7 @@ import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import type { RollupData } from "../../core/settlement/index.ts";
 import { Stack } from "../../core/stack.ts";
 import { buildServer } from "../../server/app.ts";
+import { BACKLOG } from "../../server/http/connections.ts";
 import { gasOf } from "../../server/jobs/chain.ts";
 import { logProgress } from "../../server/jobs/progress-log.ts";
 import { serveOperator } from "../../server/process/operator/socket.ts";
@@ -148,7 +149,7 @@ export async function startSandbox(options: SandboxOptions) {
 
   onProgress("starting the HTTP server");
   const port = await freePort(options.port);
-  await app.listen({ host: "127.0.0.1", port });
+  await app.listen({ host: "127.0.0.1", port, backlog: BACKLOG });
   stack.defer(() => shutDown(app));
   tellPort("API", options.port, port, onProgress);
 

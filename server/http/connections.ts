@@ -60,9 +60,9 @@ const TINY_PIECES = `The body came in pieces of less than ${PIECE_BYTES} bytes. 
 const MOST_CONNECTIONS = 12_288;
 
 /**
- * Connections that the kernel keeps until the server takes them; give it to `listen`. With Node's
- * 511, more that open while the event loop is busy are dropped: their clients try again after 1, 3 and
- * 7 s, and those whose handshake looked complete hear of it after half a minute.
+ * Connections that the kernel keeps until the server takes them; give it to `listen`. Node takes one
+ * in each pass of its event loop. What exceeds the queue, 511 by default, is dropped: its clients try
+ * again after 1, 3 and 7 s, and some hear of a reset after half a minute.
  */
 export const BACKLOG = 4_096;
 
@@ -70,11 +70,6 @@ export const BACKLOG = 4_096;
  * Milliseconds between two connections of strangers, so that they take a tenth of the event loop.
  */
 const STRANGER_MS = 4;
-/**
- * Connections from addresses of tenants that begin in one pass of the event loop: together they take
- * it for a millisecond. With one a pass, a client that needed a thousand waited for seconds.
- */
-const KNOWN_A_PASS = 16;
 /** Strangers who are looked at together, whether they are still there. */
 const LOOKED_AT = 64;
 
@@ -94,7 +89,7 @@ export const RECOGNIZED = "mintmark:recognized";
 export function boundConnections(server: Server, most = MOST_CONNECTIONS): void {
   const strangers = new Crowds();
   const tenants = new Crowds();
-  const turns = new EventLoopTurns(KNOWN_A_PASS);
+  const turns = new EventLoopTurns();
   const known = new Set<string>();
   const [begin] = server.listeners("connection");
   if (begin === undefined) throw new Error("the server does not serve HTTP");

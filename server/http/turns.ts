@@ -3,19 +3,13 @@ import { ServerError } from "./errors.ts";
 
 /**
  * Shares the event loop among long work. Each piece of work waits for a turn, and each pass of the
- * loop gives one turn, or a few. So a small request waits for so many pieces at most. Callers with
- * waiting pieces take turns.
+ * loop gives one turn. So a small request waits for one piece at most. Callers with waiting pieces
+ * take turns.
  */
 export class EventLoopTurns {
-  readonly #perPass: number;
   readonly #waiting = new Map<string, Set<() => void>>();
   /** The end of each caller's newest large work. */
   readonly #alone = new Map<string, Promise<unknown>>();
-
-  /** @param perPass - turns in a pass of the event loop; several for small pieces of work */
-  constructor(perPass = 1) {
-    this.#perPass = perPass;
-  }
 
   /**
    * Resolves at this caller's turn. Do the work before the next `await`, to stay in this pass of
@@ -56,21 +50,16 @@ export class EventLoopTurns {
   }
 
   #give(): void {
-    const given = Array.from({ length: this.#perPass }, () => this.#next());
-    if (this.#waiting.size > 0) setImmediate(() => this.#give());
-    for (const go of given) go?.();
-  }
-
-  #next(): (() => void) | undefined {
     const [next] = this.#waiting;
-    if (next === undefined) return undefined;
+    if (next === undefined) return;
     const [caller, queue] = next;
     const [go] = queue;
     if (go !== undefined) queue.delete(go);
     // Puts the caller behind the others.
     this.#waiting.delete(caller);
     if (queue.size > 0) this.#waiting.set(caller, queue);
-    return go;
+    if (this.#waiting.size > 0) setImmediate(() => this.#give());
+    go?.();
   }
 }
 

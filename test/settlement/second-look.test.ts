@@ -53,6 +53,12 @@ async function anotherChain() {
   return other;
 }
 
+/** A settler that looks twice, a minute apart. */
+function lookingTwice(clock: () => number) {
+  const { engine, l1, committee, chain } = world;
+  return chain.newSettler({ engine, l1, committee, clock, secondLookMs: 60_000 });
+}
+
 const codeOf = (work: Promise<unknown>) =>
   work.then(
     () => "done",
@@ -129,19 +135,13 @@ describe("an RPC that speaks for another chain, with a contract at the same addr
 describe("what cannot be undone", () => {
   test("an expired withdrawal fails only when the node still says so later", async () => {
     await behindNode();
-    const { engine, chain, l1, committee, principal } = world;
+    const { engine, chain, l1, principal } = world;
     const vaultId = await world.mint("erc20", "zk-rollup", "", 50);
     await world.settler.round();
     const now = (await l1.block("latest"))?.timestamp ?? 0n;
     const { withdrawalId } = await world.requestWithdrawal(vaultId, 20n, now + 1_000n);
     let time = 0;
-    const settler = chain.newSettler({
-      engine,
-      l1,
-      committee,
-      clock: () => time,
-      secondLookMs: 60_000,
-    });
+    const settler = lookingTwice(() => time);
     await chain.passSeconds(2_000n);
     await chain.mine(30);
     const statusOf = async () =>
@@ -155,7 +155,7 @@ describe("what cannot be undone", () => {
 
   test("an expired withdrawal does not fail at two lies with the truth between them", async () => {
     await behindNode();
-    const { engine, chain, l1, committee, principal } = world;
+    const { engine, chain, l1, principal } = world;
     const vaultId = await world.mint("erc721", "zk-rollup", "7");
     await world.settler.round();
     await chain.mine(30);
@@ -173,13 +173,7 @@ describe("what cannot be undone", () => {
       },
       maturity: async () => 10n ** 9n,
     });
-    const settler = chain.newSettler({
-      engine,
-      l1,
-      committee,
-      clock: () => time,
-      secondLookMs: 60_000,
-    });
+    const settler = lookingTwice(() => time);
     for (const [at, isLie] of [
       [0, true],
       [1_000, false],
