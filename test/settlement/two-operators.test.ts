@@ -84,7 +84,10 @@ async function adopt({ engine }: Operator): Promise<void> {
  */
 const HEROES: Readonly<Record<number, string>> = { 5: "a hero", 6: decimalOf("a hero") };
 
-/** Two operators on one store may meet these refusals; everything else is a fault. */
+/**
+ * Two operators on one store may meet these refusals; everything else is a fault. A vault that is
+ * asked for again a second later has another deadline, so it is another withdrawal.
+ */
 const REFUSED = new Set([
   "history_diverged",
   "l1_not_compared",
@@ -92,6 +95,8 @@ const REFUSED = new Set([
   "token_id_conflict",
   "l1_failed",
   "vault_not_found",
+  "withdrawal_pending",
+  "insufficient_balance",
   "proof_not_ready",
   "validation_failed",
 ]);
