@@ -13,7 +13,7 @@ import { Replica } from "./lifecycle/replica.ts";
 import { canonicalSettlement, openLedger } from "./lifecycle/start.ts";
 import type { MintResult } from "./mint/mint-results.ts";
 import { type MintOptions, type MintRequestOr, type Mints, mint, mintsOf } from "./mint/mints.ts";
-import type { Environment, Limits, Principal, Uuid } from "./model.ts";
+import { ENVIRONMENTS, type Environment, type Limits, type Principal, type Uuid } from "./model.ts";
 import { operatorOf, type SettlementPort } from "./operator.ts";
 import { proofsOf } from "./progress/exit-proofs.ts";
 import type { StoreOperation } from "./store/ports.ts";
@@ -25,7 +25,7 @@ import { type People, peopleOf } from "./tenants/people.ts";
 import { actorOf, type SignIn } from "./tenants/sign-ins.ts";
 import { type Users, usersOf } from "./tenants/users.ts";
 import { type Transfers, transfersOf } from "./transfers/transfers.ts";
-import { requireEnvironment } from "./validate.ts";
+import { oneOf } from "./validate.ts";
 import { type Vaults, vaultsOf } from "./vaults/holdings.ts";
 import { type Transactions, transactionsOf } from "./vaults/transactions.ts";
 import { type Webhooks, webhooksOf } from "./webhooks/webhooks.ts";
@@ -68,7 +68,7 @@ export async function openAs(
   options: EngineOptions,
 ): Promise<ClusterEngine> {
   const limits = readLimits(options.limits);
-  requireEnvironment(options.environment);
+  oneOf(ENVIRONMENTS)("environment", options.environment);
   const settlement = canonicalSettlement(options.settlement);
   const events = new EventHub();
   const { ledger, secret } = await openLedger(

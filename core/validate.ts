@@ -1,17 +1,15 @@
 import { argumentError, MintmarkError } from "./errors.ts";
-import {
-  type Address,
-  ENVIRONMENTS,
-  type Environment,
-  type Hash,
-  MODES,
-  type Mode,
-  type Uuid,
-} from "./model.ts";
+import { type Address, type Hash, type Hex, MODES, type Mode, type Uuid } from "./model.ts";
 import { bytesToHex, textHash } from "./protocol/hex.ts";
 import { isVisible, NOT_HIDDEN } from "./protocol/text.ts";
 
-/** Checks of arguments. Each throws `validation_failed` and names the argument. */
+/**
+ * Checks of arguments and of the files that owners keep. Each throws `validation_failed` and names
+ * the argument, or the place in the file. docs/architecture.md says what checks other input.
+ */
+
+/** Takes a value by its name, or throws an {@link argumentError}. */
+export type Read<T> = (name: string, value: unknown) => T;
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -68,11 +66,6 @@ export function readUuid(value: unknown): Uuid | null {
   return typeof value === "string" && UUID.test(value) ? value.toLowerCase() : null;
 }
 
-export function requireEnvironment(environment: Environment): void {
-  if (ENVIRONMENTS.includes(environment)) return;
-  throw argumentError("environment", `must be one of ${ENVIRONMENTS.join(", ")}`);
-}
-
 export function requireFlag(name: string, value: unknown): boolean {
   if (typeof value !== "boolean") throw argumentError(name, "must be true or false");
   return value;
@@ -93,14 +86,15 @@ export function readSpelling<V extends string>(values: readonly V[], text: unkno
   return values.find((value) => bare(value) === bare(text)) ?? null;
 }
 
-/** A default mode; null for none. */
-export function requireModeOrNull(mode: Mode | null): Mode | null {
-  return mode === null ? null : requireMode(mode);
-}
+const readMode = oneOf(MODES);
 
 export function requireMode(mode: Mode): Mode {
-  if (!MODES.includes(mode)) throw argumentError("mode", `must be one of ${MODES.join(", ")}`);
-  return mode;
+  return readMode("mode", mode);
+}
+
+/** A default mode; null for none. */
+export function requireModeOrNull(mode: Mode | null): Mode | null {
+  return nullOr(readMode)("mode", mode);
 }
 
 /** The result; null for a refusal with this code. */
@@ -114,4 +108,67 @@ export async function orNull<T>(
     if (error instanceof MintmarkError && error.code === code) return null;
     throw error;
   }
+}
+
+export function oneOf<const V>(values: readonly V[]): Read<V> {
+  return (name, value) => {
+    const found = values.find((each) => each === value);
+    if (found !== undefined) return found;
+    throw argumentError(name, `must be ${values.length > 1 ? "one of " : ""}${values.join(", ")}`);
+  };
+}
+
+export function nullOr<T>(read: Read<T>): Read<T | null> {
+  return (name, value) => (value === null ? null : read(name, value));
+}
+
+/** A whole number as text in decimal digits. */
+export function decimal(name: string, value: unknown): bigint {
+  if (typeof value === "string" && /^\d{1,78}$/.test(value)) return BigInt(value);
+  throw argumentError(name, "must be a whole number in decimal digits, as text");
+}
+
+export function wholeNumber(least: number, most: number): Read<number> {
+  return (name, value) => {
+    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most)
+      return value;
+    throw argumentError(name, `must be a whole number from ${least} to ${most}`);
+  };
+}
+
+/** Bytes in hex, so many of them. */
+export function hex(least: number, most: number): Read<Hex> {
+  const form = new RegExp(`^0x(?:[0-9a-f]{2}){${least},${most}}$`);
+  const bytes = least === most ? `${most}` : `at most ${most}`;
+  return (name, value) => {
+    if (typeof value === "string" && form.test(value)) return value as Hex;
+    throw argumentError(name, `must be ${bytes} bytes of lower-case hex`);
+  };
+}
+
+export function list<T>(read: Read<T>, most: number): Read<T[]> {
+  return (name, value) => {
+    if (!Array.isArray(value) || value.length > most)
+      throw argumentError(name, `must be a list of at most ${most}`);
+    return value.map((each, i) => read(`${name}[${i}]`, each));
+  };
+}
+
+/** An object with exactly these fields. Its name is empty for a whole file. */
+export function object<F extends Readonly<Record<string, Read<unknown>>>>(
+  fields: F,
+): Read<{ [K in keyof F]: ReturnType<F[K]> }> {
+  return (name, value) => {
+    if (typeof value !== "object" || value === null)
+      throw argumentError(name || "it", "must be an object");
+    const within = (field: string) => (name === "" ? field : `${name}.${field}`);
+    for (const field of Object.keys(value))
+      if (!Object.hasOwn(fields, field)) throw argumentError(within(field), "is unknown");
+    const given = value as Record<string, unknown>;
+    const read = Object.entries(fields).map(([field, each]) => [
+      field,
+      each(within(field), given[field]),
+    ]);
+    return Object.fromEntries(read) as { [K in keyof F]: ReturnType<F[K]> };
+  };
 }

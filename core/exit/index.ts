@@ -6,7 +6,7 @@ export * from "./browser.ts";
 export { exportExitKit, type KitChain, type ProveFromL1Options, proveFromL1 } from "./export.ts";
 export {
   EXIT_KIT_FORMAT,
-  EXIT_KIT_VERSIONS,
+  EXIT_KIT_VERSION,
   type ExitKitJson,
   type ExitTip,
   exitKitToJson,

@@ -6,20 +6,9 @@ import { assetType } from "../protocol/asset.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { verifyVaultProof } from "../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS } from "../protocol/transfer.ts";
-import { isTransferred, tipIdOf, tipOwnerOf, verifyHops } from "../protocol/transfer-proof.ts";
+import { tipIdOf, tipOwnerOf, verifyHops } from "../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
-import {
-  hex,
-  integer,
-  list,
-  number,
-  object,
-  oneOf,
-  orNull,
-  type Read,
-  readFile,
-  WrongForm,
-} from "./file-form.ts";
+import { decimal, hex, list, nullOr, object, oneOf, type Read, wholeNumber } from "../validate.ts";
 
 /**
  * Everything that a vault's owner needs to withdraw without engine, server and operator. The kit,
@@ -51,8 +40,8 @@ export type ExitTip = Pick<VaultContent, "vaultId" | "owner" | "amount">;
 
 /** The format name in the file; docs/exit-kit.md. */
 export const EXIT_KIT_FORMAT = "mintmark-exit-kit";
-/** The format versions: 2 is for vaults with transfers, and 1 for all others. */
-export const EXIT_KIT_VERSIONS = [1, 2] as const;
+/** The version of the format. */
+export const EXIT_KIT_VERSION = 1;
 
 /**
  * The kit as JSON. Integers that a double cannot hold are decimal strings.
@@ -74,7 +63,9 @@ export function exitKitToJson(kit: ExitKit) {
     refutation = null,
   } = kit;
   const { vaultId, chainId, owner, assetType, amount, blob } = vault;
-  const common = asText({
+  return asText({
+    format: EXIT_KIT_FORMAT,
+    version: EXIT_KIT_VERSION,
     chainId: settlement.chainId,
     contract: settlement.contract,
     token,
@@ -83,15 +74,10 @@ export function exitKitToJson(kit: ExitKit) {
     siblings,
     assetPath,
     maturesAt,
-  });
-  if (!isTransferred(kit)) return { format: EXIT_KIT_FORMAT, version: 1 as const, ...common };
-  const paid = { ...placeOf(tip.vaultId), owner: tip.owner, amount: tip.amount };
-  return {
-    format: EXIT_KIT_FORMAT,
-    version: 2 as const,
-    ...common,
-    ...asText({ tip: paid, hops, refutation }),
-  };
+    tip: { ...placeOf(tip.vaultId), owner: tip.owner, amount: tip.amount },
+    hops,
+    refutation,
+  } as const);
 }
 
 function placeOf(vaultId: VaultId) {
@@ -166,44 +152,41 @@ export function parseExitKit(text: string): ExitKit {
   return readFile(text, "an exit kit", exitKit);
 }
 
+/** The value in a file's text. Throws `validation_failed`, for `sort` such as "an exit kit". */
+export function readFile<T>(text: string, sort: string, read: Read<T>): T {
+  try {
+    return read("", JSON.parse(text));
+  } catch (error) {
+    const what = error instanceof SyntaxError ? "it is not JSON" : (error as Error).message;
+    if (!(error instanceof SyntaxError || error instanceof MintmarkError)) throw error;
+    throw new MintmarkError("validation_failed", `This is not ${sort}: ${what}.`);
+  }
+}
+
 /** A kit at a place of a file. */
-export function exitKit(json: unknown, place: string): ExitKit {
+export function exitKit(place: string, json: unknown): ExitKit {
   const { format, version } = (json ?? {}) as {
     readonly format?: unknown;
     readonly version?: unknown;
   };
-  if (
-    format === EXIT_KIT_FORMAT &&
-    Number.isInteger(version) &&
-    !EXIT_KIT_VERSIONS.some((each) => each === version)
-  ) {
-    const read = `${EXIT_KIT_VERSIONS[0]} to ${EXIT_KIT_VERSIONS.at(-1)}`;
-    throw new WrongForm(`it has version ${version}; this version of Mintmark reads ${read}`);
-  }
-  if (version !== 2) {
-    const kit = kitOf(mintedKit(json, place));
-    const { vaultId, owner, amount } = kit.vault;
-    return { ...kit, tip: { vaultId, owner, amount } };
-  }
-  const { tip, hops, refutation, ...file } = transferredKit(json, place);
+  // A kit of another version has other fields, of which the first would be called unknown.
+  if (format === EXIT_KIT_FORMAT && Number.isInteger(version) && version !== EXIT_KIT_VERSION)
+    throw new MintmarkError(
+      "validation_failed",
+      `it has version ${version}; this version of Mintmark reads ${EXIT_KIT_VERSION}`,
+    );
+  const { chainId, contract, vault, tip, hops, refutation, ...file } = kitFile(place, json);
   return {
-    ...kitOf(file),
+    settlement: { chainId, contract },
+    token: file.token,
+    vault: contentOf(vault),
+    header: file.header,
+    siblings: file.siblings,
+    assetPath: file.assetPath,
+    maturesAt: file.maturesAt,
     tip: contentOf(tip),
     ...(hops.length > 0 && { hops }),
     ...(refutation && { refutation }),
-  };
-}
-
-function kitOf(file: ReturnType<typeof mintedKit>): Omit<ExitKit, "tip"> {
-  const { chainId, contract, token, vault, header, siblings, assetPath, maturesAt } = file;
-  return {
-    settlement: { chainId, contract },
-    token,
-    vault: contentOf(vault),
-    header,
-    siblings,
-    assetPath,
-    maturesAt,
   };
 }
 
@@ -222,60 +205,55 @@ const hash: Read<Hex> = hex(32, 32);
 const address = hex(20, 20);
 
 const place = {
-  vaultId: integer,
-  batchId: (value: unknown) => String(value),
-  slot: number(0, 2 ** 32),
+  vaultId: decimal,
+  batchId: (_name: string, value: unknown) => String(value),
+  slot: wholeNumber(0, 2 ** 32),
 };
 const batchHeader = object({
   batchRoot: hash,
-  vaultCount: number(1, 2 ** 32),
-  committedAt: integer,
-  sequence: integer,
+  vaultCount: wholeNumber(1, 2 ** 32),
+  committedAt: decimal,
+  sequence: decimal,
 });
 
-const common = {
-  format: oneOf([EXIT_KIT_FORMAT]),
-  version: oneOf(EXIT_KIT_VERSIONS),
-  chainId: integer,
-  contract: address,
-  token: object({
-    address,
-    standard: oneOf(STANDARDS),
-    quantum: integer,
-    blobScheme: oneOf(BLOB_SCHEMES),
-    tokenId: orNull(integer),
-  }),
-  vault: object({
-    ...place,
-    chainId: integer,
-    owner: address,
-    assetType: hash,
-    amount: integer,
-    blob: hex(0, 255),
-  }),
-  header: batchHeader,
-  siblings: list(hash, 20),
-  assetPath: object({ index: number(0, 254), siblings: list(hash, 8) }),
-  maturesAt: orNull(integer),
-};
-
 const hop = object({
-  outId: integer,
+  outId: decimal,
   part: oneOf([0, 1]),
-  amount: integer,
+  amount: decimal,
   to: address,
-  deadline: integer,
+  deadline: decimal,
   list: hash,
   signature: hex(0, 64),
   header: batchHeader,
   siblings: list(hash, 20),
 });
 
-const mintedKit = object(common); // Version 1
-/** Version 2: a vault with transfers, or with a record to refute. */
-const transferredKit = object({
-  ...common,
-  tip: object({ ...place, owner: address, amount: integer }),
+const kitFile = object({
+  format: oneOf([EXIT_KIT_FORMAT]),
+  version: oneOf([EXIT_KIT_VERSION]),
+  chainId: decimal,
+  contract: address,
+  token: object({
+    address,
+    standard: oneOf(STANDARDS),
+    quantum: decimal,
+    blobScheme: oneOf(BLOB_SCHEMES),
+    tokenId: nullOr(decimal),
+  }),
+  vault: object({
+    ...place,
+    chainId: decimal,
+    owner: address,
+    assetType: hash,
+    amount: decimal,
+    blob: hex(0, 255),
+  }),
+  header: batchHeader,
+  siblings: list(hash, 20),
+  assetPath: object({ index: wholeNumber(0, 254), siblings: list(hash, 8) }),
+  maturesAt: nullOr(decimal),
+  /** The vault that is paid: after transfers another than the minted one. */
+  tip: object({ ...place, owner: address, amount: decimal }),
   hops: list(hop, MAX_TRANSFER_HOPS),
-  refutation: orNull(hop),
+  refutation: nullOr(hop),
 });

@@ -4,8 +4,8 @@ import type { Address, Hex } from "../model.ts";
 import type { L1Receipt } from "../ports.ts";
 import type { L1Settler, TradeSide } from "../protocol/trade.ts";
 import type { OrderItem, OrderMessage } from "../protocol/typed-data.ts";
-import { hex, integer, list, object, oneOf, readFile } from "./file-form.ts";
-import { type ExitKit, exitKit, exitKitToJson, requireWholeKit } from "./kit.ts";
+import { decimal, hex, list, object, oneOf } from "../validate.ts";
+import { type ExitKit, exitKit, exitKitToJson, readFile, requireWholeKit } from "./kit.ts";
 import { standingOf } from "./standing.ts";
 import { type ExitOptions, planExit } from "./withdraw.ts";
 
@@ -150,7 +150,7 @@ export function parseOffer(text: string): Offer {
 }
 
 const address = hex(20, 20);
-const item = object({ token: address, id: integer, amount: integer });
+const item = object({ token: address, id: decimal, amount: decimal });
 const offer = object({
   format: oneOf([OFFER_FORMAT]),
   version: oneOf([1]),
@@ -158,11 +158,11 @@ const offer = object({
   order: object({
     give: item,
     want: item,
-    shares: list(object({ to: address, amount: integer }), 4),
+    shares: list(object({ to: address, amount: decimal }), 4),
     taker: address,
-    vaultId: integer,
-    withdrawnBefore: integer,
-    deadline: integer,
+    vaultId: decimal,
+    withdrawnBefore: decimal,
+    deadline: decimal,
   }),
   signature: hex(1, 4_096),
 });

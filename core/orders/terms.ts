@@ -8,7 +8,7 @@ import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { LISTINGS, type OrderTermsRecord, orderTermsRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { visibleAsset } from "../tenants/asset-view.ts";
-import { requireAddress } from "../validate.ts";
+import { oneOf, requireAddress } from "../validate.ts";
 import type { VaultCaller } from "../vaults/signed-requests.ts";
 
 /**
@@ -91,8 +91,7 @@ export async function setTerms(
 }
 
 function checkedTerms(ledger: Ledger, applicationId: Uuid, { listing, fee, assets }: OrderTerms) {
-  if (!LISTINGS.includes(listing))
-    throw argumentError("listing", `must be one of ${LISTINGS.join(", ")}`);
+  oneOf(LISTINGS)("listing", listing);
   if (!Array.isArray(assets) || assets.length > MAX_ASSET_TERMS)
     throw argumentError("assets", `must be at most ${MAX_ASSET_TERMS} assets`);
   const checked = assets.map(({ assetId, royalty, minimum }: AssetTerms, i) => {

@@ -9,13 +9,14 @@ import { enablementId } from "../ledger/tenant-tables.ts";
 import type { Address, Asset, BlobScheme, Hash, Mode, Standard, Uuid } from "../model.ts";
 import { BLOB_SCHEMES, STANDARDS } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
-import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { emptyOf } from "../store/layout.ts";
 import { type AssetRecord, assetRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import {
+  oneOf,
   requireAddress,
   requireFlag,
   requireModeOrNull,
@@ -195,20 +196,17 @@ interface GivenAsset extends GivenFacts {
 }
 
 function newAsset(ledger: TenantLedger, asset: NewAsset): GivenAsset {
-  if (!STANDARDS.includes(asset.standard))
-    throw argumentError("standard", `must be one of ${STANDARDS.join(", ")}`);
+  oneOf(STANDARDS)("standard", asset.standard);
   const assetId = asset.assetId === undefined ? uuidv7() : requireUuid("assetId", asset.assetId);
   const decimals = asset.decimals ?? 0;
-  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255)
-    throw argumentError("decimals", "must be a whole number from 0 to 255");
+  requireInteger("decimals", decimals, 0, 255);
   const {
     chainId = ledger.services.settlement.chainId,
     blobScheme = "mintmark",
     rawBlobs = false,
   } = asset;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
-  if (!BLOB_SCHEMES.includes(blobScheme))
-    throw argumentError("blobScheme", `must be one of ${BLOB_SCHEMES.join(", ")}`);
+  oneOf(BLOB_SCHEMES)("blobScheme", blobScheme);
   const supplyCap = asset.supplyCap ?? null;
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n))
     throw argumentError("supplyCap", "must be a bigint, not negative, or null");

@@ -4,6 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import type { ApiKey, Page, Uuid } from "../model.ts";
 import type { KeyRecord } from "../store/records.ts";
+import { oneOf } from "../validate.ts";
 import { sequenceAt } from "./transaction-range.ts";
 
 const INTERVALS = ["hour", "day", "month"] as const;
@@ -98,8 +99,7 @@ async function sequencesAt(
 }
 
 function boundsOf({ since, until, interval = "day" }: UsageOptions, now: number): number[] {
-  if (!INTERVALS.includes(interval))
-    throw argumentError("interval", `must be one of ${INTERVALS.join(", ")}`);
+  oneOf(INTERVALS)("interval", interval);
   const end = until ?? now;
   const start = since ?? beginning(end, interval, -29);
   if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end) || start < 0 || start >= end)

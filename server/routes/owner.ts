@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import {
   EXIT_KIT_FORMAT,
-  EXIT_KIT_VERSIONS,
+  EXIT_KIT_VERSION,
   exitKitToJson,
   exportExitKit,
   type KitChain,
@@ -75,9 +75,7 @@ const exitPlace = { vaultId: s.outDecimal, batchId: z.string(), slot: z.int() };
 
 const exitKit = s.responseComponent("ExitKit", {
   format: z.literal(EXIT_KIT_FORMAT),
-  version: z
-    .literal(EXIT_KIT_VERSIONS)
-    .describe("2 for a vault with transfers, which adds the last fields."),
+  version: z.literal(EXIT_KIT_VERSION),
   chainId: s.outDecimal,
   contract: s.outAddress.describe("The settlement contract."),
   token: z.strictObject({
@@ -96,11 +94,10 @@ const exitKit = s.responseComponent("ExitKit", {
     .describe("ERC-721: seconds since 1970 from which L1 pays it out."),
   tip: z
     .strictObject({ ...exitPlace, owner: s.outAddress, amount: s.outDecimal })
-    .optional()
-    .describe("The vault that the kit pays: the last one that transfers made."),
-  hops: z.array(provenHop).optional().describe("The transfers since the mint, in their order."),
+    .describe("The vault that the kit pays: the last one that transfers made, or `vault`."),
+  hops: z.array(provenHop).describe("The transfers since the mint, in their order."),
   refutation: provenHop
-    .nullish()
+    .nullable()
     .describe("The record that spends the vault on L1 but does not count; null without one."),
 });
 
