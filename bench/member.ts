@@ -39,7 +39,7 @@ const TOKENS = new Map(
 
 /** The chain of an empty contract, in this process: its answers take no time. */
 function emptyChain(): MemberOptions["l1"] {
-  const root = bytesToHex(new StateTree().root);
+  const root = bytesToHex(new StateTree().root());
   const roots = { countValidium: 0, countRollup: 0, rootValidium: root, rootRollup: root };
   const state: L1State = {
     ...roots,

@@ -2,7 +2,7 @@ import { BatchTree } from "../core/protocol/batch-tree.ts";
 import { stateLeaf } from "../core/protocol/commitment.ts";
 import { bytesToHex, hashAt, hexToBytes } from "../core/protocol/hex.ts";
 import { buildLevels, pathHolds, siblingsIn } from "../core/protocol/merkle.ts";
-import { StateHistory, StateTree } from "../core/protocol/state-tree.ts";
+import { StateTree } from "../core/protocol/state-tree.ts";
 import { installTools } from "../scripts/build/tools.ts";
 import { measuredRows, type Section, type Subject } from "./harness.ts";
 import { BATCH, check, LEAVES, leafBytes, leafList, type TreeSubject } from "./tree-subject.ts";
@@ -36,11 +36,11 @@ function ourTrees(): TreeSubject {
         state.append(
           hexToBytes(stateLeaf({ batchNumber: batch, vaultCount: BATCH, dataHash, batchRoot })),
         );
-        check(state.root.length === 32, "state root");
+        check(state.root().length === 32, "state root");
       };
     },
     growing: (count) => {
-      const history = new StateHistory(flat.subarray(0, count * 32));
+      const history = new StateTree(flat.subarray(0, count * 32));
       return {
         add: (leaf) => history.append(leafBytes(leaf)),
         checkRoot: () => check(history.root().length === 32, "state root"),

@@ -51,9 +51,12 @@ export function archiveReads(store: Database, settlement: Settlement) {
 
     /** The root of a mode's state tree if these leaves followed its committed batches. */
     rootWith(mode: Mode, leaves: readonly Hash[]): Hash {
-      const tree = StateTree.restore(trees[mode].serialise());
+      const tree = trees[mode];
+      const { count } = tree;
       for (const leaf of leaves) tree.append(hexToBytes(leaf));
-      return bytesToHex(tree.root);
+      const root = bytesToHex(tree.root());
+      tree.truncate(count);
+      return root;
     },
 
     /** Slots of all committed batches of a mode. */
@@ -216,7 +219,7 @@ export function archiveReads(store: Database, settlement: Settlement) {
     forget(): void {
       derivedLast = null;
       for (const mode of MODES) {
-        trees[mode] = new StateTree();
+        trees[mode].truncate(0);
         vaultCounts[mode] = 0;
       }
     },

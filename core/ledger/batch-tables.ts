@@ -1,5 +1,5 @@
 import type { Limits, Mode } from "../model.ts";
-import { StateHistory } from "../protocol/state-tree.ts";
+import { StateTree } from "../protocol/state-tree.ts";
 import { type Group, Table, TwoViews } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import * as records from "../store/records.ts";
@@ -24,7 +24,7 @@ export class BatchTables {
    * The state trees over all sealed batches. Readers do not ask a tree for batches that are not on
    * disk.
    */
-  readonly histories = byMode(() => new TwoViews(new StateHistory()));
+  readonly histories = byMode(() => new TwoViews(new StateTree()));
   readonly commits = new CommitHistory();
   readonly unsealed = new UnsealedBatches();
   /** Batches that are closed and not yet sealed on disk, by number. */

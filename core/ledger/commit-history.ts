@@ -2,14 +2,14 @@ import { type Hash, MODES, type Mode } from "../model.ts";
 import type { PortalIdentity } from "../ports.ts";
 import { countOf, emptyHistory, nextHistory, type StateCounts } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
-import type { StateHistory } from "../protocol/state-tree.ts";
+import type { StateTree } from "../protocol/state-tree.ts";
 import type { Table, TwoViews } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 
 /** The batches that this store has recorded. */
 interface Recorded {
   readonly records: Readonly<Record<Mode, Table<number, BatchRecord>>>;
-  readonly histories: Readonly<Record<Mode, TwoViews<StateHistory>>>;
+  readonly histories: Readonly<Record<Mode, TwoViews<StateTree>>>;
 }
 
 /** The history after a number of commits of each mode. */

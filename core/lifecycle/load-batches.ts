@@ -10,7 +10,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import { batchIdOf, type Mode } from "../model.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
-import { StateHistory } from "../protocol/state-tree.ts";
+import { StateTree } from "../protocol/state-tree.ts";
 import { pointsIn, stateLeafOf } from "../sealing/contents.ts";
 import type { DerivedBatch, DerivedRecords } from "../sealing/derive-batch.ts";
 import { deriveGiven, deriveTransfers, withCommitments } from "../sealing/derive-batch.ts";
@@ -41,8 +41,8 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly 
 }
 
 /** The state tree over a mode's sealed batches. */
-export function historyOf(ledger: Ledger, mode: Mode): StateHistory {
-  const history = new StateHistory();
+export function historyOf(ledger: Ledger, mode: Mode): StateTree {
+  const history = new StateTree();
   for (
     let batch = ledger.batches.records[mode].durable.get(0);
     batch !== undefined && batch.status !== "open";

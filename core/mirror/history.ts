@@ -8,7 +8,7 @@ import type { CommitEvent, L1Reader, Settlement } from "../ports.ts";
 import type { StateCounts, StateLeafContent, StateRoots } from "../protocol/commitment.ts";
 import { countOf, stateCommitment, stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../protocol/hex.ts";
-import { StateHistory } from "../protocol/state-tree.ts";
+import { StateTree } from "../protocol/state-tree.ts";
 import { mirroredStateTypedData } from "../protocol/typed-data.ts";
 
 /** The part of the source chain that a history reads. */
@@ -47,9 +47,9 @@ export interface Growth {
 export class SourceHistory {
   readonly settlement: SourceChain["settlement"];
   readonly #chain: SourceChain;
-  readonly #trees: Record<Mode, StateHistory> = {
-    validium: new StateHistory(),
-    "zk-rollup": new StateHistory(),
+  readonly #trees: Record<Mode, StateTree> = {
+    validium: new StateTree(),
+    "zk-rollup": new StateTree(),
   };
   readonly #leaves: Readonly<Record<Mode, StateLeafContent[]>> = { validium: [], "zk-rollup": [] };
   /** The commits in sequence. */
@@ -145,7 +145,7 @@ export class SourceHistory {
       "zk-rollup": count - countValidium,
     };
     for (const mode of MODES) {
-      this.#trees[mode] = this.#trees[mode].first(kept[mode]);
+      this.#trees[mode].truncate(kept[mode]);
       this.#leaves[mode].length = kept[mode];
     }
     this.#order.length = count;

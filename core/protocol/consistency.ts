@@ -12,7 +12,7 @@ import {
   unpackHashes,
 } from "./hex.ts";
 import { MAX_HEIGHT, pathHolds, zeroRoot } from "./merkle.ts";
-import { MAX_STATE_LEAVES, type StateHistory } from "./state-tree.ts";
+import { MAX_STATE_LEAVES, type StateTree } from "./state-tree.ts";
 
 /**
  * Proves an append: with the same siblings, the zero leaf gives the old root, the batch's leaf the
@@ -53,7 +53,7 @@ export interface TreeState {
  * const proof = proveBatch(history, 12);
  * verifyBatchProof(bytesToHex(history.root(12)), bytesToHex(history.root(13)), proof); // true
  */
-export function proveBatch(history: StateHistory, batchNumber: number): BatchProof {
+export function proveBatch(history: StateTree, batchNumber: number): BatchProof {
   const stateLeaf = history.leaf(batchNumber);
   const siblings = history.siblings(batchNumber, batchNumber);
   const proof = { batchNumber, stateLeaf: bytesToHex(stateLeaf), siblings: unpackHashes(siblings) };
@@ -98,7 +98,7 @@ export function verifyBatchProof(oldRoot: Hash, newRoot: Hash, proof: BatchProof
  * verifyConsistency(older, newer, proof); // true
  */
 export function proveConsistency(
-  history: StateHistory,
+  history: StateTree,
   oldCount: number,
   newCount: number = history.count,
 ): ConsistencyProof {

@@ -57,7 +57,7 @@ export type {
 } from "./receipt.ts";
 export { receiptOf, receiptTypedData, verifyReceipt } from "./receipt.ts";
 export { ecdsaForm, isSignedBy, isUndeployed, UNDEPLOYED_REFUSED } from "./signature.ts";
-export { StateHistory, StateTree } from "./state-tree.ts";
+export { StateTree } from "./state-tree.ts";
 export type { SessionMessage, Transfer, TransfersMessage } from "./transfer.ts";
 export {
   isRedemption,

@@ -1,21 +1,18 @@
-import { MintmarkError } from "../errors.ts";
 import { requireInteger } from "./bounds.ts";
-import { foldPath, HASH_BYTES, hashAt, packed } from "./hex.ts";
+import { foldPath, HASH_BYTES, hashAt } from "./hex.ts";
 import { hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
-
-const FRONTIER_VERSION = 0x01;
-const FRONTIER_HEADER_BYTES = 5;
 
 /** Most batches of a mode: one less than 2^32, so the next free position always has a proof. */
 export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
 
 /**
- * The append-only state tree of one mode, height 32, in the form of L1: the count and the frontier,
- * no other node. Appending costs at most 32 hashes, two on average.
+ * The append-only state tree of one mode, height 32, with all completed nodes: 64 bytes a batch, for
+ * the siblings of any position at any earlier count. Appending costs at most 32 hashes, two on
+ * average.
  *
  * ```
- *   count = 6 = 0b110          frontier[2] = ABCD, frontier[1] = EF
+ *   count = 6 = 0b110          completed: A to F; AB, CD, EF; ABCD
  *        ╱        ╲
  *     ABCD         ·
  *     ╱  ╲       ╱   ╲
@@ -25,105 +22,10 @@ export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
  * @example
  * const tree = new StateTree();
  * for (const batch of commits) tree.append(hexToBytes(stateLeaf(batch)));
- * bytesToHex(tree.root) === rootFromL1; // true
+ * bytesToHex(tree.root()) === rootFromL1; // true
+ * const proof = proveConsistency(tree, 12);
  */
 export class StateTree {
-  #count = 0;
-  /**
-   * The siblings of the next free leaf: the frontier where the count has a bit, empty subtrees
-   * elsewhere.
-   */
-  readonly #path = packed(
-    [HASH_BYTES],
-    ...Array.from({ length: MAX_HEIGHT }, (_, height) => zeroRoot(height)),
-  );
-
-  /** The number of leaves, and of the next batch. */
-  get count(): number {
-    return this.#count;
-  }
-
-  /** 32 bytes. */
-  get root(): Uint8Array {
-    return foldPath(zeroRoot(0), this.#count, this.#path);
-  }
-
-  /** The roots of the completed left subtrees, lowest first: one for each bit set in the count. */
-  get frontier(): readonly Uint8Array[] {
-    const heights = Array.from({ length: MAX_HEIGHT }, (_, height) => height);
-    const completed = heights.filter((height) => bit(this.#count, height) === 1);
-    return completed.map((height) => hashAt(this.#path, height).slice());
-  }
-
-  /**
-   * Appends the state leaf of batch number `count`. It completes one subtree for every trailing 1
-   * bit of the count.
-   *
-   * @param leaf - 32 bytes, copied
-   * @throws MintmarkError `validation_failed` when the tree is full
-   */
-  append(leaf: Uint8Array): void {
-    requireNext(this.#count, leaf);
-    let node = leaf;
-    let height = 0;
-    for (; bit(this.#count, height) === 1; height++) {
-      node = hashNode(hashAt(this.#path, height), node);
-      this.#path.set(zeroRoot(height), height * HASH_BYTES);
-    }
-    this.#path.set(node, height * HASH_BYTES);
-    this.#count++;
-  }
-
-  /** `version(1) = 0x01 ‖ count(4) ‖ frontier(32 each, lowest first)`. */
-  serialise(): Uint8Array {
-    const frontier = this.frontier;
-    const bytes = new Uint8Array(FRONTIER_HEADER_BYTES + frontier.length * HASH_BYTES);
-    bytes[0] = FRONTIER_VERSION;
-    new DataView(bytes.buffer).setUint32(1, this.#count);
-    for (const [i, node] of frontier.entries())
-      bytes.set(node, FRONTIER_HEADER_BYTES + i * HASH_BYTES);
-    return bytes;
-  }
-
-  /**
-   * The inverse of {@link StateTree.serialise}.
-   *
-   * @throws MintmarkError `store_corrupt` for another version or length
-   */
-  static restore(bytes: Uint8Array): StateTree {
-    const tree = new StateTree();
-    if (bytes.length < FRONTIER_HEADER_BYTES || bytes[0] !== FRONTIER_VERSION) {
-      throw new MintmarkError(
-        "store_corrupt",
-        "this engine does not know the version of the state tree's frontier",
-      );
-    }
-    tree.#count = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
-    const nodes = bytes.slice(FRONTIER_HEADER_BYTES);
-    let next = 0;
-    for (let height = 0; height < MAX_HEIGHT; height++) {
-      if (bit(tree.#count, height) === 1)
-        tree.#path.set(hashAt(nodes, next++), height * HASH_BYTES);
-    }
-    if (nodes.length !== next * HASH_BYTES) {
-      throw new MintmarkError(
-        "store_corrupt",
-        "the frontier of the state tree does not fit its count",
-      );
-    }
-    return tree;
-  }
-}
-
-/**
- * A {@link StateTree} with all completed nodes, 64 bytes a batch, for the siblings of any position
- * at any earlier count.
- *
- * @example
- * const history = new StateHistory(leaves);
- * const proof = proveConsistency(history, 12);
- */
-export class StateHistory {
   #count = 0;
   /** `[h]` holds the completed nodes of height h, packed. Arrays grow by doubling. */
   readonly #completed: Uint8Array[] = Array.from(
@@ -142,8 +44,11 @@ export class StateHistory {
   }
 
   /**
-   * Appends the state leaf of batch number `count` and copies it. Throws as {@link
-   * StateTree.append} does.
+   * Appends the state leaf of batch number `count`, and copies it. It completes one subtree for
+   * every trailing 1 bit of the count.
+   *
+   * @param leaf - 32 bytes
+   * @throws MintmarkError `validation_failed` when the tree is full
    */
   append(leaf: Uint8Array): void {
     requireNext(this.#count, leaf);
@@ -163,10 +68,16 @@ export class StateHistory {
     return this.#node(0, batchNumber);
   }
 
-  /** A separate history of the first `count` leaves. */
-  first(count: number): StateHistory {
+  /** Leaves only the first `count` leaves. */
+  truncate(count: number): void {
     requireInteger("count", count, 0, this.#count);
-    return new StateHistory(this.#completed[0]?.subarray(0, count * HASH_BYTES));
+    this.#count = count;
+  }
+
+  /** A separate tree of the first `count` leaves. */
+  first(count: number): StateTree {
+    requireInteger("count", count, 0, this.#count);
+    return new StateTree(this.#completed[0]?.subarray(0, count * HASH_BYTES));
   }
 
   /** The root of the tree of `count` leaves. */

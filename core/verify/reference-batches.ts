@@ -107,7 +107,7 @@ export class ReferenceBatches extends Part<{
   }
 
   root(mode: Mode): Hash {
-    return bytesToHex(this.#trees[mode].root);
+    return bytesToHex(this.#trees[mode].root());
   }
 
   at(place: Place): BatchRecord | undefined {
@@ -453,14 +453,13 @@ export class ReferenceBatches extends Part<{
     this.out.bytes(keyOf.batchTokens(mode, batchNumber), tokens, `the tokens of ${name}`);
   }
 
-  /** Adds all leaves again, because the tree cannot remove any. */
   #rebuildTree(mode: Mode, from: number): void {
-    const tree = new StateTree();
-    for (const [number, batch] of this.#sealed[mode].entries()) {
+    const tree = this.#trees[mode];
+    tree.truncate(Math.min(from, tree.count));
+    for (const batch of this.#sealed[mode].slice(from)) {
       tree.append(batch.leaf);
-      if (number >= from) batch.record = { ...batch.record, stateRoot: bytesToHex(tree.root) };
+      batch.record = { ...batch.record, stateRoot: bytesToHex(tree.root()) };
     }
-    this.#trees[mode] = tree;
   }
 }
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { MODES, type Mode, type Standard } from "../../core/model.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { stateLeaf } from "../../core/protocol/commitment.ts";
-import { StateHistory } from "../../core/protocol/state-tree.ts";
+import { StateTree } from "../../core/protocol/state-tree.ts";
 import * as batches from "./fixture/batches.ts";
 import type { Deployment } from "./fixture/deployment.ts";
 import {
@@ -449,7 +449,7 @@ class Play {
       const leaves = own.map(({ batchNumber, header, dataHash }) =>
         hexToBytes(stateLeaf({ batchNumber, dataHash, ...header })),
       );
-      const history = new StateHistory(new Uint8Array(Buffer.concat(leaves)));
+      const history = new StateTree(new Uint8Array(Buffer.concat(leaves)));
       expect(await state.read.stateRoot([MODE[mode]])).toBe(bytesToHex(history.root()));
     }
     for (const [i, batch] of this.#batches.entries())

@@ -7,7 +7,7 @@ import { MODES, type Mode } from "../../core/model.ts";
 import { type StateCounts, stateCommitment } from "../../core/protocol/commitment.ts";
 import { bytesToHex, unpackHashes } from "../../core/protocol/hex.ts";
 import { manifestPath } from "../../core/protocol/manifest.ts";
-import { StateHistory } from "../../core/protocol/state-tree.ts";
+import { StateTree } from "../../core/protocol/state-tree.ts";
 import { pathOf, toStruct } from "./fixture/batches.ts";
 import { assetOf, CHANGE_DELAY, MATURITY, MODE, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import {
@@ -138,7 +138,7 @@ describe("advancing a mirror", () => {
     await step(d, EMPTY);
     const now = { countValidium: 0, countRollup: batchNumber + 1 };
     // Another history of two rollup batches, in which the first is not the accepted one.
-    const rival = new StateHistory(new Uint8Array(64).fill(7));
+    const rival = new StateTree(new Uint8Array(64).fill(7));
     const rollup = bytesToHex(rival.root());
     const { rootValidium } = d.source.history.stateAt(now);
     const to = { countValidium: 0, countRollup: 2 };

@@ -83,8 +83,8 @@ describe("rollup commits", () => {
       expect(batch.header.sequence).toBe(BigInt(sequence));
       const { mode, batchNumber, dataHash, header } = batch;
       trees[mode].append(hexToBytes(stateLeaf({ batchNumber, dataHash, ...header })));
-      const [rootValidium, rootRollup] = [trees.validium, trees["zk-rollup"]].map(({ root }) =>
-        bytesToHex(root),
+      const [rootValidium, rootRollup] = [trees.validium, trees["zk-rollup"]].map((tree) =>
+        bytesToHex(tree.root()),
       );
       const counts = [trees.validium.count, trees["zk-rollup"].count] as const;
       expect(await d.state.read.stateRoot([MODE.validium])).toBe(rootValidium);
@@ -236,7 +236,7 @@ describe("rollup commits", () => {
     expect(batch.dataHash).toBe(keccak256(encodeBatchData(one())));
     const tree = new StateTree();
     tree.append(hexToBytes(stateLeaf({ batchNumber: 0, dataHash: zeroHash, ...batch.header })));
-    expect(await d.state.read.stateRoot([MODE["zk-rollup"]])).not.toBe(bytesToHex(tree.root));
+    expect(await d.state.read.stateRoot([MODE["zk-rollup"]])).not.toBe(bytesToHex(tree.root()));
   });
 });
 

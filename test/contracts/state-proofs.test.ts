@@ -2,7 +2,7 @@ import { bytesToHex, hexToBytes, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { stateLeaf } from "../../core/protocol/commitment.ts";
 import { unpackHashes } from "../../core/protocol/hex.ts";
-import { StateHistory } from "../../core/protocol/state-tree.ts";
+import { StateTree } from "../../core/protocol/state-tree.ts";
 import {
   type CommittedBatch,
   commitRollup,
@@ -77,8 +77,8 @@ describe("a vault is proven to the commitment that L1 states", () => {
 });
 
 /** The mode's state tree, from what the batches' events say. */
-function historyOf(batches: readonly CommittedBatch[]): StateHistory {
-  const history = new StateHistory();
+function historyOf(batches: readonly CommittedBatch[]): StateTree {
+  const history = new StateTree();
   for (const { batchNumber, dataHash, header } of batches) {
     history.append(hexToBytes(stateLeaf({ ...header, batchNumber, dataHash })));
   }

@@ -18,7 +18,7 @@ import {
   verifyVaultMultiproof,
   verifyVaultProof,
 } from "../../core/protocol/proof.ts";
-import { StateHistory } from "../../core/protocol/state-tree.ts";
+import { StateTree } from "../../core/protocol/state-tree.ts";
 import { anyHash, anySlots } from "../core/protocol/arbitrary.ts";
 import { type ConsistencyVector, tooManySlots, vectors } from "../core/protocol/vectors.ts";
 import * as batches from "./fixture/batches.ts";
@@ -343,7 +343,7 @@ describe("Solidity and the core agree on proofs", () => {
       fc.nat(5),
       fc.nat(),
       async (hashes, which, kind, n) => {
-        const history = new StateHistory(packHashes(hashes));
+        const history = new StateTree(packHashes(hashes));
         const [number, newest] = [which % hashes.length, hashes.length];
         const rootOf = (at: number, isChanged: boolean) => {
           const root = bytesToHex(history.root(at));

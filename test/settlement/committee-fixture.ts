@@ -36,8 +36,8 @@ export function stateOf(commits: readonly SealedBatch[]): L1State {
   const counts = { countValidium: validium.count, countRollup: rollup.count };
   const roots = {
     ...counts,
-    rootValidium: bytesToHex(validium.root),
-    rootRollup: bytesToHex(rollup.root),
+    rootValidium: bytesToHex(validium.root()),
+    rootRollup: bytesToHex(rollup.root()),
   };
   return { ...roots, commitment: stateCommitment(registry.settlement, roots), history };
 }
