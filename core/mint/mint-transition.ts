@@ -9,7 +9,7 @@ import { type Address, MODES, type Principal, type Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { timeUuid } from "../store/binary.ts";
 import type { Group } from "../store/group.ts";
-import { FAULTY, type MintColumns } from "../store/mint-columns.ts";
+import { FAULTY, type MintColumns, youngList } from "../store/mint-columns.ts";
 import { encodeMintEntry, type MintHeader, PlacedColumns } from "../store/mint-entry.ts";
 import type { ApplicationRecord, AssetRecord, KeyRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -23,24 +23,36 @@ import type { ReadMint } from "./reader.ts";
 import { RequestedBindings, RequestedMetadata } from "./requested-records.ts";
 import { numberTokens, RequestedTokens } from "./requested-tokens.ts";
 
-/** An accepted request, as it is in the journal. */
-export interface Minted {
+type MintedUsers = readonly Pick<CachedUser, "userId" | "ownerAddress">[];
+
+/** An accepted request, as it is in the journal. A class for the reason of {@link youngList}. */
+export class Minted {
   readonly time: number;
   readonly header: MintHeader;
   readonly columns: MintColumns;
   readonly placed: PlacedColumns;
-  readonly users: readonly Pick<CachedUser, "userId" | "ownerAddress">[];
+  readonly users: MintedUsers;
+
+  constructor(
+    time: number,
+    header: MintHeader,
+    columns: MintColumns,
+    placed: PlacedColumns,
+    users: MintedUsers,
+  ) {
+    this.time = time;
+    this.header = header;
+    this.columns = columns;
+    this.placed = placed;
+    this.users = users;
+  }
 }
 
-/** The outcome of a mint request. */
-export interface MintOutcome {
-  /** The journal sequence of the mint; for a repetition, that of the first request. */
-  readonly sequence: number;
-  /** null for a repetition, whose answer is in the journal, and for a dry run. */
-  readonly minted: Minted | null;
-}
+/** An accepted request; for a repetition the journal sequence of the first one. */
+type MintOutcome = Minted | number;
 
-const DRY: MintOutcome = { sequence: -1, minted: null };
+/** The outcome of a dry run, which has no entry in the journal. */
+const DRY = -1;
 
 /** A record that a mint decides: the mint happens once for it, in the same write. */
 export interface Decision {
@@ -95,9 +107,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
   #bindings: RequestedBindings | null = null;
   readonly #metadata: RequestedMetadata | null;
   /** The users; null for an owner who becomes one with this mint, and after a fault. */
-  readonly #users: (CachedUser | null)[] = [];
+  readonly #users = youngList<CachedUser | null>();
   /** Users that the cache lacked, by position in the request. */
-  readonly #askedUsers: number[] = [];
+  readonly #askedUsers = youngList<number>();
   /** A bit for each mode of the request, by its position in `MODES`. */
   #modes = 0;
   /** Whether the engine chooses an id of the request. */
@@ -128,7 +140,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       this.#principal.applicationId,
       "latest",
     ).applicationIndex;
-    const keys: Buffer[] = [];
+    const keys = youngList<Buffer>();
     if (this.#decision !== null) keys.push(this.#decision.key);
     const { recipients } = this.#columns;
     for (let i = 0; i < recipients.length; i++) {
@@ -154,7 +166,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     let at = 0;
     if (this.#decision !== null) {
       const earlier = this.#decision.earlier(group.resolve(this.#decision.key, stored[at++]));
-      if (earlier !== null) return { sequence: earlier, minted: null };
+      if (earlier !== null) return earlier;
     }
     for (const { asset } of this.#uses.values()) {
       const now = this.#ledger.tenants.assetAt(asset.assetIndex);
@@ -383,7 +395,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const told = { users: users.length, mints: columns.count };
     tell(ledger, group, applicationIndex, time, { type: "mint.accepted", mintId, ...told });
     for (const batch of closed) void sealClosed(ledger, group, batch);
-    return { sequence, minted: { time, header, columns, placed, users } };
+    return new Minted(time, header, columns, placed, users);
   }
 }
 

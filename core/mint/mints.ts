@@ -52,10 +52,9 @@ export async function mint(
       const transition = new MintTransition(ledger, principal, read, { decision: once });
       const outcome = await writer.run(transition, signal);
       if (outcome === null) continue;
-      const { sequence, minted } = outcome;
-      return minted === null
-        ? replayedResult(ledger, sequence)
-        : new AcceptedResult(ledger, minted, false);
+      return typeof outcome === "number"
+        ? replayedResult(ledger, outcome)
+        : new AcceptedResult(ledger, outcome, false);
     }
   } finally {
     if (underWay !== null) ledger.minting.keyedMints.delete(underWay);

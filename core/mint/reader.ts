@@ -14,6 +14,7 @@ import {
   FAULTY,
   MintColumns,
   NO_ASSET,
+  youngList,
 } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { mintedTokenId } from "../store/token-id.ts";
@@ -90,14 +91,13 @@ function read(known: ReadingRules, request: unknown): ReadMint {
   const reader = new MintReader(known, new MintColumns(count), issues);
   reader.unknownFields(fields ?? {}, REQUEST_FIELDS, report);
   for (let i = 0; i < users.length; i++) reader.readUser(users[i], i);
-  const { columns, assets } = reader;
-  if (columns.minted > mintsPerRequest) {
+  if (reader.columns.minted > mintsPerRequest) {
     // Other faults are not told, as for a request with too many entries.
     const alone = new Issues();
     alone.ofRequest("/users", "batch_too_large", `at most ${mintsPerRequest} mints`);
     alone.throwIfAny();
   }
-  return { columns, issues, assets };
+  return reader;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -107,9 +107,9 @@ const USER_FIELDS = { ...USER_FORM, mints: true };
 
 class MintReader {
   readonly columns: MintColumns;
-  readonly assets: AssetRecord[] = [];
+  readonly assets = youngList<AssetRecord>();
+  readonly issues: Issues;
   readonly #context: ReadingRules;
-  readonly #issues: Issues;
   /** The recipients; null up to the second one. */
   #seen: Set<Uuid | Address | null> | null = null;
   #next = 0;
@@ -127,14 +127,14 @@ class MintReader {
   constructor(context: ReadingRules, columns: MintColumns, issues: Issues) {
     this.columns = columns;
     this.#context = context;
-    this.#issues = issues;
+    this.issues = issues;
   }
 
   readUser(user: unknown, position: number): void {
     const { recipients, userCounts } = this.columns;
     this.#user = position;
     const report: Report = (field, code, detail) =>
-      this.#issues.ofUser(position, field, code, detail);
+      this.issues.ofUser(position, field, code, detail);
     if (!isObject(user)) {
       recipients.push(null);
       userCounts.push(0);
@@ -161,7 +161,7 @@ class MintReader {
   }
 
   #readEntry(mint: unknown, entry: number): void {
-    if (this.#issues.more || !isObject(mint)) {
+    if (this.issues.more || !isObject(mint)) {
       this.columns.takeBlob(entry, 0);
       this.columns.assetIndex[entry] = NO_ASSET;
       this.#refuse(entry, "", "validation_failed", "must be an object");
@@ -403,13 +403,13 @@ class MintReader {
   }
 
   readonly #report: Report = (field, code, detail) =>
-    this.#issues.ofMint(this.#user, this.#at, field, code, detail);
+    this.issues.ofMint(this.#user, this.#at, field, code, detail);
 
   /** Stops when the list of issues is full, because an object can have any number of fields. */
   unknownFields(value: Fields, known: object, report: Report): void {
     for (const field in value) {
       if (Object.hasOwn(known, field)) continue;
-      const { full } = this.#issues;
+      const { full } = this.issues;
       report(pointer(field), "validation_failed", UNKNOWN);
       if (full) return;
     }
