@@ -20,7 +20,7 @@ import { compareState, recordRefusals, recordSubmitted } from "./progress/batch-
 import type { Proofs } from "./progress/exit-proofs.ts";
 import { recordFinalized } from "./progress/finality.ts";
 import { recordEvents } from "./progress/l1-events.ts";
-import { addMirror, checkpoints, portalOf, portals } from "./progress/portals.ts";
+import { addMirror, checkpoints, type FollowedPortal, portals } from "./progress/portals.ts";
 import { recordReorg } from "./progress/reorganisation.ts";
 import { bringUp, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
 import type { Journal } from "./store/ports.ts";
@@ -217,7 +217,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     /** The contracts that pay withdrawals, by chain: the settlement contract, then the mirrors. */
     portals: ofLedger(portals),
     /** The contract on a chain. Throws `chain_not_supported`. */
-    portal: ofLedger(portalOf),
+    portal: (chainId: bigint): FollowedPortal => ledger.l1.portalOn(chainId),
     /** Records a sent transaction that commits the batch. */
     recordSubmitted: ofLedger(recordSubmitted),
     /**

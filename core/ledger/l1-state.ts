@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { type Group, RecordTable, Table } from "../store/group.ts";
+import { type Group, RecordTable, Table, type View } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -28,6 +28,16 @@ export class L1State {
 
   constructor(divergenceMs = 60_000) {
     this.divergenceMs = divergenceMs;
+  }
+
+  /** The contract that pays on a chain. Throws `chain_not_supported`. */
+  portalOn(chainId: bigint, view: View = "durable"): records.PortalRecord {
+    const portal = this.portals[view].get(chainId);
+    if (portal !== undefined) return portal;
+    throw new MintmarkError(
+      "chain_not_supported",
+      `No mirror of the state on chain ${chainId} is known here.`,
+    );
   }
 
   /** Throws `history_diverged` while L1 holds another history than this store, or seems to. */

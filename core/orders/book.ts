@@ -135,9 +135,9 @@ export async function judged(
     .map(({ vaultId }) => placeOf(vaultId))
     .filter((place) => hasSlot(ledger, place));
   const located = await readVaults(ledger, places);
-  const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
+  const vaults = new Map(located.map((each) => [packVaultId(each.place), each]));
   const found = orders.map(({ vaultId }) => vaults.get(vaultId) ?? null);
-  const ended = await lineageFaults(ledger, orders, found);
+  const ended = await lineageFaults(ledger, found);
   return orders.map((order, i) => {
     if (order.status !== "open") return { order, status: order.status, failure: order.failure };
     if (stored[3 * i + 1] !== undefined || stored[3 * i + 2] !== undefined)
@@ -147,7 +147,7 @@ export async function judged(
     const failure =
       voidAt(ledger, placeOf(order.vaultId))?.failure ??
       ended[i]?.message ??
-      movedBy(order, found[i] ?? null, decodeActivity(stored[3 * i]));
+      movedBy(order, found[i]?.vault ?? null, decodeActivity(stored[3 * i]));
     return { order, status: failure === null ? "open" : "stale", failure };
   });
 }

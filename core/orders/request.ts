@@ -43,7 +43,7 @@ import {
   signedForm,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
-import { decodeActivity, ownVaults, placeOf, tokenIn } from "../vaults/vaults.ts";
+import { decodeActivity, ownVaults, tokenIn } from "../vaults/vaults.ts";
 import { putFilled } from "./fills.ts";
 import {
   decodeOrder,
@@ -455,12 +455,11 @@ async function offeredVault(
   caller: VaultCaller,
   vaultId: VaultId,
 ): Promise<Offered> {
-  const asked = [{ vaultId }];
-  const [vault] = await ownVaults(ledger, caller, asked);
-  if (!vault?.amount) throw new MintmarkError("vault_not_found");
-  const [ended] = await lineageFaults(ledger, asked, [vault]);
+  const [located] = await ownVaults(ledger, caller, [{ vaultId }]);
+  if (!located?.vault.amount) throw new MintmarkError("vault_not_found");
+  const [ended] = await lineageFaults(ledger, [located]);
   if (ended) throw ended;
-  return { place: placeOf(vaultId), vault, asset: ledger.tenants.assetAt(vault.assetIndex) };
+  return { ...located, asset: ledger.tenants.assetAt(located.vault.assetIndex) };
 }
 
 function applicationAt(ledger: Ledger, { vault }: Offered) {

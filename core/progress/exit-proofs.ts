@@ -28,14 +28,10 @@ async function countedProof(
   options?: ProofOptions,
 ): Promise<BatchVaultProof> {
   const proof = await proofs.vaultProof(ledger, vaultId, options);
-  const [ended] = await lineageFaults(ledger, [{ vaultId }], await storedAt(ledger, vaultId));
+  const [ended] = await lineageFaults(ledger, await readVaults(ledger, [placeOf(vaultId)]));
   if (ended) throw ended;
   const refutation = await proofs.provenRefutation(ledger, vaultId);
   return { ...proof, ...(refutation && { refutation }) };
-}
-
-async function storedAt(ledger: Ledger, vaultId: VaultId) {
-  return (await readVaults(ledger, [placeOf(vaultId)])).map(({ vault }) => vault);
 }
 
 async function exitProof(

@@ -7,7 +7,7 @@ import { prefixOf } from "../store/store-keys.ts";
 import { requireHash } from "../validate.ts";
 import * as vaults from "../vaults/activity.ts";
 import { newestCommitted, putBatch } from "./batch-progress.ts";
-import { latestPortal, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./portals.ts";
+import { pruneCheckpoints, putCheckpoint, type ReadOptions } from "./portals.ts";
 
 /** Goes no further than the cursor, after which no events are applied yet. */
 export async function recordFinalized(
@@ -19,7 +19,7 @@ export async function recordFinalized(
   requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
   const hash = given === undefined ? null : requireHash("blockHash", given);
   await ledger.writer.alone(async (group) => {
-    const portal = latestPortal(ledger, chainId);
+    const portal = ledger.l1.portalOn(chainId, "latest");
     const { observed, finalized } = portal;
     const upTo = observed !== null && observed < blockNumber ? observed : blockNumber;
     if (finalized !== null && upTo <= finalized) return;

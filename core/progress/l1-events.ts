@@ -41,7 +41,7 @@ import {
   observing,
   requireOurs,
 } from "./batch-progress.ts";
-import { latestPortal, putCheckpoint, type ReadOptions } from "./portals.ts";
+import { putCheckpoint, type ReadOptions } from "./portals.ts";
 
 /** The range of blocks whose events the caller has read. */
 export interface EventsOptions extends ReadOptions {
@@ -72,7 +72,7 @@ export async function recordEvents(
   const blockHash = given === undefined ? null : requireHash("blockHash", given);
   for (const event of events) requireForm(event);
   return observing(ledger, `events of ${chainId}`, signal, async (group) => {
-    const portal = latestPortal(ledger, chainId);
+    const portal = ledger.l1.portalOn(chainId, "latest");
     const { observed, finalized } = portal;
     const first = fromBlock ?? (observed === null ? 0n : observed + 1n);
     const read = events.filter(({ blockNumber }) => blockNumber >= first && blockNumber <= toBlock);

@@ -10,31 +10,13 @@ import { checkpointRecord, type PortalRecord } from "../store/records.ts";
 import { blockOfCheckpoint, endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireAddress } from "../validate.ts";
 
-/** The contract that pays on a chain, in the writer's view. Throws `chain_not_supported`. */
-export function latestPortal(ledger: Ledger, chainId: bigint): PortalRecord {
-  return requirePortal(ledger.l1.portals.latest.get(chainId), chainId);
-}
-
-/** The contract that pays on a chain, in the readers' view. Throws `chain_not_supported`. */
-export function portalOf(ledger: Ledger, chainId: bigint): FollowedPortal {
-  return requirePortal(ledger.l1.portals.durable.get(chainId), chainId);
-}
-
 /** All paying contracts in the readers' view: the settlement contract, then the mirrors. */
 export function portals(ledger: Ledger): readonly FollowedPortal[] {
   const { chainId } = ledger.services.settlement;
   const mirrors = [...ledger.l1.portals.durable.values()].filter(
     (portal) => portal.chainId !== chainId,
   );
-  return [portalOf(ledger, chainId), ...mirrors];
-}
-
-function requirePortal(portal: PortalRecord | undefined, chainId: bigint): PortalRecord {
-  if (portal !== undefined) return portal;
-  throw new MintmarkError(
-    "chain_not_supported",
-    `No mirror of the state on chain ${chainId} is known here.`,
-  );
+  return [ledger.l1.portalOn(chainId), ...mirrors];
 }
 
 /** A chain keeps its mirror for ever, because owners sign for its address. */

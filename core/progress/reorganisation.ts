@@ -16,7 +16,7 @@ import { revertPower } from "../transfers/powers.ts";
 import * as vaults from "../vaults/activity.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import { newestCommitted, putBatch } from "./batch-progress.ts";
-import { dropCheckpoints, latestPortal } from "./portals.ts";
+import { dropCheckpoints } from "./portals.ts";
 
 /** Whether a reorganisation may take back blocks that counted as final. */
 export type Reach = "above final" | "below final";
@@ -30,7 +30,7 @@ export async function recordReorg(
 ): Promise<void> {
   requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
   await ledger.writer.alone(async (group) => {
-    const portal = latestPortal(ledger, chainId);
+    const portal = ledger.l1.portalOn(chainId, "latest");
     const { observed, finalized } = portal;
     const isDeep = finalized !== null && blockNumber <= finalized;
     if (isDeep && reach === "above final")

@@ -15,7 +15,6 @@ import {
   transfersDigest,
 } from "../protocol/transfer.ts";
 import { sessionCovers } from "../protocol/transfer-rules.ts";
-import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -24,7 +23,6 @@ import {
   transferIdRecord,
 } from "../store/records.ts";
 import { keyOf, requestByKey, transferIndexes } from "../store/store-keys.ts";
-import type { StoredVault } from "../store/vault-columns.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
@@ -34,7 +32,7 @@ import { lineageFaults } from "../vaults/makings.ts";
 import { requireMovable } from "../vaults/movable.ts";
 import { faultOf, requireDeadline, type VaultCaller } from "../vaults/signed-requests.ts";
 import * as lists from "../vaults/transfer-lists.ts";
-import { decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
+import { decodeActivity, type LocatedVault, ownVaults } from "../vaults/vaults.ts";
 import { readApproval, readSession } from "./powers.ts";
 import { requireCarried } from "./transfer-batch.ts";
 
@@ -294,10 +292,8 @@ function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord):
 export const MIN_VALIDITY = 3_600n;
 
 /** A vault of a request, with everything that no later change touches. */
-export interface AskedTransfer {
+export interface AskedTransfer extends LocatedVault {
   readonly transfer: Transfer;
-  readonly place: VaultPlace;
-  readonly vault: StoredVault;
   readonly hops: number;
 }
 
@@ -342,29 +338,31 @@ async function askedVaults(
 ): Promise<AskedTransfer[]> {
   const found = await ownVaults(ledger, caller, transfers);
   // A burnt slot holds no units, and is nobody's vault.
-  const issues = found.flatMap((vault, i) =>
-    vault?.amount ? [] : [issueAt(i, "vault_not_found")],
+  const issues = found.flatMap((located, i) =>
+    located?.vault.amount ? [] : [issueAt(i, "vault_not_found")],
   );
   if (issues.length > 0) throw refusal(issues);
-  const vaults = found as readonly StoredVault[];
-  const [first] = vaults;
-  const isCommon = ({ owner, applicationIndex }: StoredVault) =>
+  const located = found as readonly LocatedVault[];
+  const first = located[0]?.vault;
+  const isCommon = ({ vault: { owner, applicationIndex } }: LocatedVault) =>
     owner === first?.owner && applicationIndex === first.applicationIndex;
-  if (!vaults.every(isCommon))
+  if (!located.every(isCommon))
     throw argumentError(
       "transfers",
       "must have one owner and one application; sign a list for each",
     );
-  const faults = await lineageFaults(ledger, transfers, vaults);
+  const faults = await lineageFaults(ledger, located);
   const ended = faults.flatMap((fault, i) =>
     fault ? [issueAt(i, fault.code, fault.message)] : [],
   );
   if (ended.length > 0) throw refusal(ended);
-  const places = transfers.map(({ vaultId }) => placeOf(vaultId));
-  const makers = await lists.makersOf(ledger, places);
-  return vaults.map((vault, i) => {
+  const makers = await lists.makersOf(
+    ledger,
+    located.map(({ place }) => place),
+  );
+  return located.map((each, i) => {
     const hops = (makers[i]?.output.transfer.hops ?? 0) + 1;
-    return { transfer: transfers[i]!, place: places[i]!, vault, hops };
+    return { transfer: transfers[i]!, ...each, hops };
   });
 }
 

@@ -112,6 +112,30 @@ function statusKey({ applicationIndex, status, sequence }: WithdrawalRecord): Bu
   );
 }
 
+/** A withdrawal as readers see it. Throws `store_corrupt` when it is missing. */
+export async function readWithdrawal(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+): Promise<WithdrawalRecord> {
+  return decodeWithdrawal(withdrawalId, await ledger.store.get(keyOf.withdrawal(withdrawalId)));
+}
+
+export function decodeWithdrawal(withdrawalId: Uuid, stored: Buffer | undefined): WithdrawalRecord {
+  if (stored === undefined)
+    throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+  return decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
+}
+
+/** The withdrawals that wait for vaults with these activities, as readers see them. */
+export async function pendingOf(
+  ledger: Ledger,
+  activities: readonly ActivityRecord[],
+): Promise<WithdrawalRecord[]> {
+  const ids = activities.flatMap(({ pending }) => pending);
+  const records = await Promise.all(ids.map((id) => readWithdrawal(ledger, id)));
+  return records.filter(isPending);
+}
+
 /** A withdrawal in the writer's view. Throws `withdrawal_not_found`. */
 export async function latestWithdrawal(
   ledger: Ledger,
@@ -148,7 +172,24 @@ export async function withdrawalView(
   return { ...message, status, l1TxHash, l1BlockNumber, failure, createdAt, updatedAt };
 }
 
-/** Ends a pending withdrawal and frees its reserve. */
+/** Journals that a pending withdrawal fails. Ends it, as {@link putFailed} does. */
+export function failWithdrawal(
+  ledger: Ledger,
+  group: Group,
+  known: WithdrawalRecord,
+  activity: ActivityRecord,
+  failure: string,
+) {
+  const { withdrawalId } = known;
+  const { time } = ledger.journal.record(group, {
+    kind: "withdrawalFailed",
+    withdrawalId,
+    failure,
+  });
+  return putFailed(ledger, group, known, activity, failure, time);
+}
+
+/** Ends a pending withdrawal and frees its reserve. Returns both as they are then. */
 export function putFailed(
   ledger: Ledger,
   group: Group,
@@ -156,7 +197,7 @@ export function putFailed(
   activity: ActivityRecord,
   failure: string,
   time: number,
-): WithdrawalRecord {
+) {
   const failed: WithdrawalRecord = {
     ...known,
     status: "failed",
@@ -164,9 +205,10 @@ export function putFailed(
     failedAt: time,
     updatedAt: time,
   };
+  const freed = release(activity, known, time);
+  putActivity(ledger, group, known, freed);
   putWithdrawal(ledger, group, failed, known, "withdrawal.failed");
-  putActivity(ledger, group, known, release(activity, known, time));
-  return failed;
+  return { failed, freed };
 }
 
 /** Whether a withdrawal waits although L1 has refused its signature. Its owner can sign anew. */

@@ -11,7 +11,7 @@ import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import { originOf } from "./transfer-lists.ts";
-import { placeOf } from "./vaults.ts";
+import type { LocatedVault } from "./vaults.ts";
 
 /** A final making. Throws `store_corrupt` when it is missing. */
 export async function readMaking(ledger: Ledger, making: number): Promise<MakingRecord> {
@@ -44,16 +44,15 @@ export function cameBack(making: number): string {
  */
 export async function lineageFaults(
   ledger: Ledger,
-  asked: readonly { readonly vaultId: VaultId }[],
-  vaults: readonly (StoredVault | null)[],
+  located: readonly (LocatedVault | null)[],
 ): Promise<(MintmarkError | null)[]> {
-  const faultOf = async (vaultId: VaultId, vault: StoredVault | null) => {
-    if (vault === null || ledger.batches.makings.count("durable") === 0) return null;
-    const end = await lineageEnd(ledger, await originOf(ledger, placeOf(vaultId)), vault);
+  const faultOf = async ({ place, vault }: LocatedVault) => {
+    const end = await lineageEnd(ledger, await originOf(ledger, place), vault);
     if (end === null) return null;
     return new MintmarkError("vault_void", `The vault is void: ${cameBack(end)}.`);
   };
-  return Promise.all(asked.map(({ vaultId }, i) => faultOf(vaultId, vaults[i] ?? null)));
+  const hasMakings = ledger.batches.makings.count("durable") > 0;
+  return Promise.all(located.map((each) => (hasMakings && each ? faultOf(each) : null)));
 }
 
 /**

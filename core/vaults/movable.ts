@@ -1,10 +1,13 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { VaultId } from "../model.ts";
+import type { ListedVault } from "../ports.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
-import { requireNotVoid } from "../sealing/void-runs.ts";
+import { requireNotLeftOut, requireNotVoid } from "../sealing/void-runs.ts";
 import type { ActivityRecord } from "../store/records.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
+import type { VaultCaller } from "./signed-requests.ts";
+import { batchAt, type LocatedVault } from "./vaults.ts";
 
 /**
  * Throws while something else takes the vault: a withdrawal, a transfer or a fill.
@@ -19,6 +22,39 @@ export function requireFree(
   if (pending.length > 0) throw new MintmarkError("withdrawal_pending");
   if (spentBy !== null) throw new MintmarkError("vault_spent");
   if (ledger.trades.latest.has(vaultId)) throw new MintmarkError("fill_pending");
+}
+
+/**
+ * Throws unless the vault can be withdrawn as signed. Each withdrawal costs gas, so an owner takes
+ * whole vaults.
+ */
+export function requireWithdrawable(
+  ledger: Ledger,
+  caller: VaultCaller,
+  { vaultId, withdrawnBefore, quantity }: ListedVault,
+  { place, vault }: LocatedVault,
+  activity: ActivityRecord,
+): void {
+  // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
+  // count.
+  if (vault.amount === 0n) throw new MintmarkError("vault_not_found");
+  const batch = batchAt(ledger, place);
+  if (batch.status === "open")
+    throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
+  // A change that is not durable yet may have made it void.
+  requireNotVoid(ledger.batches.voids, place, "latest");
+  requireNotLeftOut(batch, ledger.tenants.assetAt(vault.assetIndex));
+  requireFree(ledger, vaultId, activity);
+  // The signature covers the withdrawn total before it. If that total has changed, the signature is
+  // for another message.
+  if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
+  const left = vault.amount - activity.withdrawn;
+  if (left < quantity) throw new MintmarkError("insufficient_balance");
+  if ("owner" in caller && quantity < left)
+    throw new MintmarkError(
+      "amount_out_of_range",
+      "An owner withdraws all that is left of a vault.",
+    );
 }
 
 /**

@@ -38,6 +38,8 @@ export interface OwnersSignature {
   readonly owner: Address;
   readonly digest: Hash;
   readonly signature: Hex;
+  /** Whether it was accepted before: a wallet contract is asked once, and may answer otherwise later. */
+  readonly isKnown?: boolean;
 }
 
 /** How a caller waits for what an owner has signed. */
@@ -56,11 +58,12 @@ export interface SignedOptions extends WaitOptions {
  */
 export async function signedForm(
   { verifySignature, signers }: Pick<Services, "verifySignature" | "signers">,
-  { chainId, owner, digest, signature }: OwnersSignature,
+  { chainId, owner, digest, signature, isKnown = false }: OwnersSignature,
   { signal, onWalletCheck }: SignedOptions = {},
 ): Promise<Hex> {
   const form = await ecdsaForm(owner, digest, signature, (...signed) => signers.recover(...signed));
   if (form !== null) return form;
+  if (isKnown) return signature;
   if (verifySignature !== undefined) {
     onWalletCheck?.();
     const verified = verifySignature(chainId, owner, digest, signature);

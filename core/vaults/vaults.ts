@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { argumentError, MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/user-records.ts";
 import type { Address, Hex, Mode, Principal, Status, Vault, VaultId } from "../model.ts";
@@ -140,23 +140,36 @@ export async function readVault(ledger: Ledger, place: VaultPlace): Promise<Stor
   return ((await readVaults(ledger, [place]))[0] as LocatedVault).vault;
 }
 
-/**
- * The content of each vault, in order; null for one that is not the caller's. Throws for a
- * malformed id.
- */
+/** Each vault, in order; null for one that is not the caller's. Throws for a malformed id. */
 export async function ownVaults(
   ledger: Ledger,
   caller: Principal | { readonly owner: Address },
   asked: readonly { readonly vaultId: VaultId }[],
-): Promise<(StoredVault | null)[]> {
+): Promise<(LocatedVault | null)[]> {
   const isOwn = ownedBy(ledger, caller);
   const places = asked.map(({ vaultId }) => placeOf(vaultId));
   const present = places.filter((place) => hasSlot(ledger, place, "durable"));
   const found = await readVaults(ledger, present);
   const own = new Map(
-    found.filter(({ vault }) => isOwn(vault)).map(({ place, vault }) => [place, vault]),
+    found.filter(({ vault }) => isOwn(vault)).map((located) => [located.place, located]),
   );
   return places.map((place) => own.get(place) ?? null);
+}
+
+/**
+ * Whose vaults they are, and where they are paid: one signature is one owner's, for the contract of
+ * one chain.
+ */
+export function commonTo(ledger: Ledger, located: readonly (LocatedVault | null)[]) {
+  const vaults = located.flatMap((each) => each?.vault ?? []);
+  const [first] = vaults;
+  if (first === undefined) throw new MintmarkError("vault_not_found");
+  const { chainId } = ledger.tenants.assetAt(first.assetIndex);
+  if (vaults.some(({ owner }) => owner !== first.owner))
+    throw argumentError("vaults", "must have one owner; sign one list for each owner");
+  if (vaults.some(({ assetIndex }) => ledger.tenants.assetAt(assetIndex).chainId !== chainId))
+    throw argumentError("vaults", "must have tokens of one chain; sign one list for each chain");
+  return { owner: first.owner, chainId };
 }
 
 /**

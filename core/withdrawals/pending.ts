@@ -16,7 +16,6 @@ import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireHash, requireText } from "../validate.ts";
 import * as vaults from "../vaults/activity.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
-import { readWithdrawal } from "./requests.ts";
 
 export async function* pendingWithdrawals(
   ledger: Ledger,
@@ -42,7 +41,7 @@ export async function pendingWithdrawal(
   ledger: Ledger,
   withdrawalId: Uuid,
 ): Promise<PendingWithdrawal | null> {
-  const record = await readWithdrawal(ledger, withdrawalId);
+  const record = await vaults.readWithdrawal(ledger, withdrawalId);
   if (!vaults.isPending(record)) return null;
   const place = placeOf(record.vaultId);
   const { assetIndex } = await readVault(ledger, place);
@@ -154,12 +153,7 @@ export async function recordWithdrawalFailed(
     const usable = known.deadline >= l1Time && activity.withdrawn <= known.withdrawnBefore;
     if (usable)
       throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
-    const { time } = ledger.journal.record(group, {
-      kind: "withdrawalFailed",
-      withdrawalId: known.withdrawalId,
-      failure: reason,
-    });
-    return vaults.putFailed(ledger, group, known, activity, reason, time);
+    return vaults.failWithdrawal(ledger, group, known, activity, reason).failed;
   });
 }
 

@@ -4,7 +4,6 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import type { Address, Uuid, VaultId, Withdrawal } from "../model.ts";
 import type { ListedVault, PortalIdentity } from "../ports.ts";
-import { portalOf } from "../progress/portals.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import { cancellationId, type WithdrawalListMessage } from "../protocol/typed-data.ts";
 import { decodeRecord } from "../store/layout.ts";
@@ -12,8 +11,14 @@ import { withdrawalRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
-import { withdrawalView } from "../vaults/activity.ts";
+import {
+  isSignatureRefused,
+  pendingOf,
+  readActivities,
+  withdrawalView,
+} from "../vaults/activity.ts";
 import { lineageFaults } from "../vaults/makings.ts";
+import { requireWithdrawable } from "../vaults/movable.ts";
 import {
   faultOf,
   requireDeadline,
@@ -23,7 +28,7 @@ import {
 } from "../vaults/signed-requests.ts";
 import type { ScanOptions } from "../vaults/transaction-scan.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../vaults/transactions.ts";
-import { decodeActivity, ownVaults } from "../vaults/vaults.ts";
+import { commonTo, ownVaults } from "../vaults/vaults.ts";
 import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
 import * as requests from "./requests.ts";
 
@@ -59,34 +64,35 @@ async function prepareWithdrawals(
   const { vaults: asked } = preparation;
   requests.requireEachOnce(asked);
   const found = await ownVaults(ledger, caller, asked);
-  const { owner, chainId } = requests.commonTo(ledger, found);
+  const { owner, chainId } = commonTo(ledger, found);
   const { deadline = secondsNow(ledger) + VALID_SECONDS } = preparation;
   requireBigint("deadline", deadline, 0n, MAX_UINT64);
   requireDeadline(ledger, deadline, requests.MIN_VALIDITY);
+  const vaultIds = asked.map(({ vaultId }) => vaultId);
   const [activities, cancelled] = await Promise.all([
-    ledger.store.getMany(asked.map(({ vaultId }) => keyOf.activity(vaultId))),
+    readActivities(ledger, null, vaultIds),
     ledger.store.getMany(
-      asked.map(({ vaultId }) => keyOf.cancellation(chainId, owner, cancellationId(vaultId))),
+      vaultIds.map((vaultId) => keyOf.cancellation(chainId, owner, cancellationId(vaultId))),
     ),
   ]);
-  const dead = await requests.signatureRefused(ledger, asked);
-  const ended = await lineageFaults(ledger, asked, found);
+  const dead = (await pendingOf(ledger, activities)).filter(isSignatureRefused);
+  const ended = await lineageFaults(ledger, found);
   const vaults: ListedVault[] = [];
   const refused: { vaultId: VaultId; error: MintmarkError }[] = [];
   for (const [i, { vaultId, quantity }] of asked.entries()) {
     const error = faultOf(() => {
-      const vault = found[i];
-      if (!vault) throw new MintmarkError("vault_not_found");
+      const located = found[i];
+      if (!located) throw new MintmarkError("vault_not_found");
       if (ended[i]) throw ended[i];
-      const activity = decodeActivity(activities[i]);
-      const left = vault.amount - activity.withdrawn;
+      const activity = activities[i]!;
+      const left = located.vault.amount - activity.withdrawn;
       if (left === 0n)
         throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn.");
       const listed = { vaultId, withdrawnBefore: activity.withdrawn, quantity: quantity ?? left };
       if (listed.quantity < 1n) throw new MintmarkError("amount_out_of_range");
       if (cancelled[i] !== undefined)
         throw new MintmarkError("signature_invalid", requests.CANCELLED_VAULT);
-      requests.requireAcceptable(ledger, caller, listed, vault, requests.without(activity, dead));
+      requireWithdrawable(ledger, caller, listed, located, requests.without(activity, dead));
       vaults.push(listed);
     });
     if (error !== null) refused.push({ vaultId, error });
@@ -97,7 +103,7 @@ async function prepareWithdrawals(
     preparation.recipient === undefined
       ? owner
       : requireAddress("recipient", preparation.recipient);
-  const portal = portalOf(ledger, chainId);
+  const portal = ledger.l1.portalOn(chainId);
   return { owner, portal, vaults, recipient, deadline, refused };
 }
 
@@ -113,9 +119,9 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
       const asked = vaultIds.map((vaultId) => ({ vaultId }));
       const vaults = await ownVaults(ledger, { owner }, asked);
       return Promise.all(
-        vaults.map(async (vault, i) => {
+        vaults.map(async (located, i) => {
           const application =
-            vault && ledger.tenants.applications.durable.get(vault.applicationIndex);
+            located && ledger.tenants.applications.durable.get(located.vault.applicationIndex);
           if (!application) return null;
           const newest = { vaultId: vaultIds[i] as VaultId, limit: 1 };
           return (
