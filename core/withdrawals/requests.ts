@@ -105,7 +105,8 @@ export async function requestWithdrawals(
   const signed = { chainId, owner, digest, signature: given, isKnown };
   const signature = await signedForm(ledger.services, signed, options);
   const vaultIds = listed.map(({ vaultId }) => vaultId);
-  const pending = await pendingOf(ledger, await readActivities(ledger, null, vaultIds));
+  const activities = await readActivities(ledger, null, vaultIds);
+  const pending = await pendingOf(ledger, activities);
   const hasRefused = pending.some((one) => one.digest === digest && one.failure !== null);
   const dead = pending.filter(isSignatureRefused).map(({ withdrawalId }) => withdrawalId);
   const ended = await lineageFaults(ledger, found);
@@ -198,7 +199,14 @@ export async function requestWithdrawals(
     },
     options?.signal,
   );
-  return Promise.all(listed.map((each, i) => viewOf(ledger, each, outcomes[i]!)));
+  const views = vaultIds.map(async (vaultId, i): Promise<ListedWithdrawal> => {
+    const outcome = outcomes[i]!;
+    if (isError(outcome)) return { vaultId, withdrawal: null, error: outcome };
+    const record = outcome.record ?? (await readWithdrawal(ledger, outcome.withdrawalId));
+    const withdrawal = await withdrawalView(ledger, record);
+    return { vaultId, withdrawal, repeated: outcome.record === null, error: null };
+  });
+  return Promise.all(views);
 }
 
 /** The activity as if these withdrawals did not wait. */
@@ -234,18 +242,6 @@ export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[])
     throw argumentError("vaults", `must be 1 to ${MAX_LISTED_VAULTS} vaults`);
   if (new Set(listed.map(({ vaultId }) => vaultId)).size !== listed.length)
     throw argumentError("vaults", "must name each vault once");
-}
-
-async function viewOf(
-  ledger: Ledger,
-  { vaultId }: ListedVault,
-  outcome: Outcome,
-): Promise<ListedWithdrawal> {
-  if (outcome instanceof MintmarkError) return { vaultId, withdrawal: null, error: outcome };
-  const { withdrawalId, record } = outcome;
-  const now = record ?? (await readWithdrawal(ledger, withdrawalId));
-  const withdrawal = await withdrawalView(ledger, now);
-  return { vaultId, withdrawal, repeated: record === null, error: null };
 }
 
 /** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
