@@ -67,13 +67,17 @@ export async function sealOpenBatch(
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await writer.alone(async (group) => {
     ledger.l1.requireOneHistory();
-    const isEmpty = ledger.batches.unsealed.open(mode).vaults.count === 0;
-    const closed = isEmpty ? null : closeOpenBatch(ledger, mode);
-    return { sealed: Promise.resolve(closed && sealClosed(ledger, group, closed)) };
+    return { sealed: Promise.resolve(sealOpen(ledger, group, mode)) };
   }, signal);
   // A batch in blobs waits while KZG is missing, and so do the batches behind it.
   const record = await (mode === "zk-rollup" ? ledger.batches.blobs.unlessFaulty(sealed) : sealed);
   return record && batchView(record);
+}
+
+/** Closes and seals the mode's open batch; null when it is empty. */
+export function sealOpen(ledger: Ledger, group: Group, mode: Mode) {
+  const isEmpty = ledger.batches.unsealed.open(mode).vaults.count === 0;
+  return isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode));
 }
 
 // Smaller batches in a tree are sealed at once: that takes a millisecond or less
@@ -172,10 +176,10 @@ function sealBatch(
     ...roots,
   });
   closed.flush(group);
-  putDerived(group, closed, derived);
-  for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const sealed = { status: "sealed", inBlobs, assets, content, ...roots, sealedAt: time } as const;
   const record: BatchRecord = { ...openBatchRecord(closed), ...sealed };
+  putDerived(group, closed, derived);
+  for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   ledger.batches.putBatch(group, record);
   tellSealed(ledger, group, record, closed.vaults, time);
   group.onDurable(() => {

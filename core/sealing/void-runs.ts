@@ -21,6 +21,15 @@ export function runAt<R extends VoidRun>(runs: readonly R[], slot: number): R | 
 
 type VoidTables = Readonly<Record<Series, Pick<Table<number, readonly VoidedRun[]>, View>>>;
 
+/** Why a place is void, and since when; null when it is not. */
+export function voidRunAt(
+  voids: VoidTables,
+  { mode, batchNumber, slot }: VaultPlace,
+  view: View,
+): VoidedRun | null {
+  return runAt(voids[mode][view].get(batchNumber) ?? [], slot);
+}
+
 /**
  * Void slots of the batch that holds this slot; the slot itself is not void. Throws `vault_void`
  * when it is.

@@ -10,7 +10,7 @@ import {
   transferFault,
 } from "../protocol/transfer-rules.ts";
 import { packVaultId } from "../protocol/vault.ts";
-import { runAt } from "../sealing/void-runs.ts";
+import { voidRunAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, TransferListRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -22,7 +22,7 @@ import {
 } from "../store/vault-columns.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
 import * as lists from "../vaults/transfer-lists.ts";
-import { hasSlot, placeOf, readVault, readVaults } from "../vaults/vaults.ts";
+import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 
 // Least seconds between L1's newest block and a deadline, when a commit is sent
@@ -30,14 +30,14 @@ const COMMIT_SECONDS = 600n;
 const MISSING = "L1's history lacks a vault of the transfers.";
 
 /** A vault that a transfer takes, as L1 has it now. */
-export interface Spent {
-  readonly vault: StoredVault;
+export interface Spent extends LocatedVault {
   readonly activity: ActivityRecord;
 }
 
 /**
  * Examines a list, with a group's changes, for a commit at this time in seconds. Returns the vaults
- * that it takes, and why L1 would not count all transfers; null when it would.
+ * that it takes, and why L1 would not count all transfers; null when it would. A deep reorganisation
+ * may have taken a vault's batch back: then the list waits until it is final again.
  */
 export async function examine(
   ledger: Ledger,
@@ -47,17 +47,20 @@ export async function examine(
 ) {
   const ids = list.transfers.map(({ vaultId }) => vaultId);
   const places = ids.map(placeOf);
-  if (!places.every((place) => hasSlot(ledger, place))) return { spent: [], failure: MISSING };
-  const vaults = await readVaults(ledger, places);
   const activities = await readActivities(ledger, group, ids);
-  const spent = vaults.map(({ vault }, i) => ({
-    vault,
-    activity: activities[i]!,
-  }));
+  const isFinal = places.every(
+    ({ mode, batchNumber }) =>
+      ledger.batches.records[mode].latest.get(batchNumber)?.status === "finalized",
+  );
+  const known = { activities, isFinal };
+  if (!places.every((place) => hasSlot(ledger, place)))
+    return { spent: [], failure: MISSING, ...known };
+  const located = await readVaults(ledger, places);
+  const spent = located.map((each, i) => ({ ...each, activity: activities[i]! }));
   const read = (key: Buffer) =>
     group === null ? ledger.store.get(key) : group.read(ledger.store, key);
   const powers = await powersOf(read, spent[0]!.vault.owner, list);
-  return { spent, failure: failureOf(ledger, list, spent, powers, commitAt) };
+  return { spent, failure: failureOf(ledger, list, spent, powers, commitAt), ...known };
 }
 
 function failureOf(
@@ -69,32 +72,19 @@ function failureOf(
 ): string | null {
   if (list.deadline < commitAt) return "The deadline came before L1 could take the transfers.";
   for (const [i, transfer] of list.transfers.entries()) {
-    const { vault, activity } = spent[i]!;
+    const taken = spent[i]!;
+    const { place, vault, activity } = taken;
     if (vault.userIndex !== transfer.userIndex || vault.assetIndex !== transfer.assetIndex)
       return `Vault ${transfer.vaultId} is another one in L1's history.`;
     if (vault.owner !== spent[0]?.vault.owner) return "The vaults of the list have several owners.";
     if (activity.spentBy !== list.transferId)
       return `Another transfer of vault ${transfer.vaultId} is on L1.`;
-    const fault = faultAt(ledger, list, transfer, { vault, activity }, powers, commitAt);
+    const fault = faultAt(ledger, list, transfer, taken, powers, commitAt);
     if (fault === null) continue;
-    const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
-    const why =
-      runAt(ledger.batches.voids[mode].latest.get(batchNumber) ?? [], slot)?.failure ??
-      TRANSFER_FAULTS[fault];
+    const why = voidRunAt(ledger.batches.voids, place, "latest")?.failure ?? TRANSFER_FAULTS[fault];
     return `L1 would not count the transfer of vault ${transfer.vaultId}: ${why}`;
   }
   return null;
-}
-
-/**
- * A deep reorganisation may have taken a vault's batch back. The list waits until it is final
- * again.
- */
-export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
-  return transfers.every(({ vaultId }) => {
-    const { mode, batchNumber } = placeOf(vaultId);
-    return ledger.batches.records[mode].latest.get(batchNumber)?.status === "finalized";
-  });
 }
 
 /**
@@ -110,9 +100,9 @@ export async function faultOfBatch(
     ledger,
     findBatch(ledger, "zk-rollup", batchNumber),
   )) {
-    const { failure } = await examine(ledger, null, list, l1Time + COMMIT_SECONDS);
+    const { failure, isFinal } = await examine(ledger, null, list, l1Time + COMMIT_SECONDS);
     if (failure !== null) return failure;
-    if (!isFinal(ledger, list)) return "A vault of the transfers is not final on L1 now.";
+    if (!isFinal) return "A vault of the transfers is not final on L1 now.";
   }
   return null;
 }
@@ -235,7 +225,7 @@ async function judge(
         ledger,
         list,
         transfer,
-        { vault, activity },
+        { place: placeOf(transfer.vaultId), vault, activity },
         its,
         batch.committedAt ?? 0n,
       );
@@ -268,13 +258,12 @@ function faultAt(
   ledger: Ledger,
   { deadline }: TransferListRecord,
   transfer: TransferListRecord["transfers"][number],
-  { vault, activity }: Spent,
+  { place, vault, activity }: Spent,
   powers: TransferPowers,
   committedAt: bigint,
 ): TransferFault | null {
-  const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
   const { standard, assetType, chainId, transferable } = ledger.tenants.assetAt(vault.assetIndex);
-  const isVoid = runAt(ledger.batches.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
+  const isVoid = voidRunAt(ledger.batches.voids, place, "latest") !== null;
   const source = {
     vaultId: transfer.vaultId,
     owner: vault.owner,

@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../abort.ts";
 import { batchView, latestUncommitted } from "../batches/batches.ts";
-import { closeOpenBatch, openAhead, sealClosed } from "../batches/seal.ts";
+import { openAhead, sealClosed, sealOpen } from "../batches/seal.ts";
 import { failVoidWithdrawals, pendingIn, sealAnew, UNSENT } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
@@ -14,13 +14,17 @@ import type { Transfer } from "../protocol/transfer.ts";
 import { MAX_TRANSFER_SLOTS } from "../protocol/transfer-data.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { type TransferListRecord, transferIdRecord } from "../store/records.ts";
+import {
+  type ActivityRecord,
+  type TransferListRecord,
+  transferIdRecord,
+} from "../store/records.ts";
 import { endOf, keyOf, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
 import { requireText } from "../validate.ts";
 import { changeActivity, putActivity, readActivities } from "../vaults/activity.ts";
 import * as transferLists from "../vaults/transfer-lists.ts";
-import { examine, isFinal, type Spent } from "./judge.ts";
+import { examine, type Spent } from "./judge.ts";
 
 /**
  * Least seconds between the closing of a batch and a deadline in it: the commit must be mined
@@ -45,8 +49,7 @@ export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promis
     ledger.l1.requireOneHistory();
     const ready = await readyLists(ledger, group);
     if (ready.length === 0) return { sealed: null };
-    const isEmpty = ledger.batches.unsealed.open("zk-rollup").vaults.count === 0;
-    const earlier = isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, "zk-rollup"));
+    const earlier = sealOpen(ledger, group, "zk-rollup");
     const batch = sealClosed(ledger, group, putBatched(ledger, group, ready));
     return { sealed: Promise.all([batch, earlier]) };
   }, wait?.signal);
@@ -78,15 +81,14 @@ export async function waitingSince(ledger: Ledger): Promise<number | null> {
 /**
  * Gives up a list that waits for a batch: its vaults are free, and its owner can sign them anew.
  */
-async function failWaiting(
+function failWaiting(
   ledger: Ledger,
   group: Group,
   list: TransferListRecord,
+  activities: readonly ActivityRecord[],
   failure: string,
-) {
+): void {
   const { transferId, applicationIndex, digest, transfers } = list;
-  const ids = transfers.map(({ vaultId }) => vaultId);
-  const activities = await readActivities(ledger, group, ids);
   const { time } = ledger.journal.record(group, { kind: "transfersFailed", transferId, failure });
   for (const [i, activity] of activities.entries()) {
     // L1's history may hold another transfer of the vault, which this store has adopted.
@@ -115,11 +117,11 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   for await (const list of waitingLists(ledger, MOST_LISTS)) {
     // All of them can be too late after a long halt of L1. The next rounds fail the others.
     if (failed >= MOST_FAILED) break;
-    const { spent, failure } = await examine(ledger, group, list, commitAt);
+    const { spent, activities, failure, isFinal } = await examine(ledger, group, list, commitAt);
     if (failure !== null) {
-      await failWaiting(ledger, group, list, failure);
+      failWaiting(ledger, group, list, activities, failure);
       failed += list.transfers.length;
-    } else if (!isFinal(ledger, list)) continue;
+    } else if (!isFinal) continue;
     else if (!load.take(list.transfers)) break;
     else ready.push({ list, spent });
   }
@@ -161,6 +163,7 @@ function putOutputs(
   { list, spent }: Ready,
   time: number,
 ): void {
+  forgetSums(ledger, group, list);
   const { batchNumber, vaults } = batch;
   const firstSlot = vaults.count;
   const batched = { ...list, status: "batched", batchNumber, firstSlot, updatedAt: time } as const;
@@ -187,7 +190,6 @@ function putOutputs(
       putActivity(ledger, group, transfer, { ...activity, transferred: rest, updatedAt: time });
   }
   transferLists.putTransferList(group, batched, list);
-  forgetSums(ledger, group, list);
 }
 
 /** The balances of all who give or get change. */
@@ -229,7 +231,11 @@ export async function takeBackTransfers(
     });
     for (const list of lists) {
       const again = await waitAgain(ledger, group, list, time);
-      if (givesUp) await failWaiting(ledger, group, again, reason);
+      if (givesUp) {
+        const ids = again.transfers.map(({ vaultId }) => vaultId);
+        const activities = await readActivities(ledger, group, ids);
+        failWaiting(ledger, group, again, activities, reason);
+      }
       forgetSums(ledger, group, list);
     }
     for (const { vaultId, failure } of pending)

@@ -5,7 +5,7 @@ import type { Address, Hex, Mode, Principal, Status, Vault, VaultId } from "../m
 import { batchIdOf } from "../model.ts";
 import { decimalAmount } from "../protocol/quantized.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
-import { runAt } from "../sealing/void-runs.ts";
+import { voidRunAt } from "../sealing/void-runs.ts";
 import type { Group, View } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, AssetRecord, BatchRecord, VoidedRun } from "../store/records.ts";
@@ -41,9 +41,8 @@ function ownedBy(
 }
 
 /** Reason and time of a void slot; null when the slot is valid. */
-export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): VoidedRun | null {
-  const runs = ledger.batches.voids[mode].durable.get(batchNumber);
-  return runs === undefined ? null : runAt(runs, slot);
+export function voidAt(ledger: Ledger, place: VaultPlace): VoidedRun | null {
+  return voidRunAt(ledger.batches.voids, place, "durable");
 }
 
 export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amount: bigint };
