@@ -15,6 +15,7 @@ export { DROP_FORMATS, type DropFormat, sentenceOf } from "./drops/rows.ts";
 export { type Survey, surveyOf } from "./drops/windows.ts";
 export { type EventJson, eventJson } from "./events/event-log.ts";
 export type { Creation } from "./l1/chain.ts";
+export { Followers } from "./ledger/followers.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
 export { parseJson } from "./mint/json.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";

@@ -25,6 +25,7 @@ import {
 } from "./http/access/rate-limit.ts";
 import { OwnerChallenges, TO_CONSOLE, WalletChallenges } from "./http/access/sign-in.ts";
 import type { Code, handleError } from "./http/errors.ts";
+import { EventFeeds } from "./http/event-feeds.ts";
 import { KeptAnswers } from "./http/idempotency.ts";
 import type { LogOptions } from "./http/log.ts";
 import { EventLoopTurns } from "./http/turns.ts";
@@ -213,6 +214,7 @@ export function serviceOf(
     findings: recentFindings(() => ({ ...engineChecks(engine, memory), ...checks() }), now),
     gasOf: gasOf(chains),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
+    feeds: new EventFeeds(engine),
     batchData: outgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
     buffers: new BufferPool(),
     turns,

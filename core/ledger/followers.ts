@@ -1,23 +1,24 @@
 const WOKEN_AT_ONCE = 64; // Readers that wake together. The next group wakes after a pause.
-// Pause between two groups, in ms. A group's work takes a fraction of it, so mints run in between.
-const PAUSE_MS = 5;
+// Pause between two groups, in ms. A group's work takes a fraction of it, so mints run in between;
+// and a reader whose turn comes later gets more events in one write.
+const PAUSE_MS = 25;
 
 /**
- * Readers that wait for an application's next event. It wakes a bounded number at once, the others
- * group by group.
+ * Readers that wait for the next event of an application, which a key names. It wakes a bounded
+ * number at once, the others group by group.
  */
-export class Followers {
-  readonly #waiting = new Map<number, Set<() => void>>();
+export class Followers<K extends number | string = number> {
+  readonly #waiting = new Map<K, Set<() => void>>();
   /** Woken readers that have not run yet, in order. One that leaves is removed from its set too. */
   readonly #due: Set<() => void>[] = [];
   #pausing = false;
 
   /** Resolves soon after the application's next {@link wake}; rejects with the signal's reason. */
-  next(applicationIndex: number, signal: AbortSignal): Promise<void> {
+  next(application: K, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      const waiting = this.#waiting.get(applicationIndex) ?? new Set();
-      this.#waiting.set(applicationIndex, waiting);
+      const waiting = this.#waiting.get(application) ?? new Set();
+      this.#waiting.set(application, waiting);
       const leave = (): void => {
         waiting.delete(wake);
         signal.removeEventListener("abort", stop);
@@ -36,10 +37,10 @@ export class Followers {
   }
 
   /** An application's change is durable. Takes constant time, however many readers wait. */
-  wake(applicationIndex: number): void {
-    const waiting = this.#waiting.get(applicationIndex);
+  wake(application: K): void {
+    const waiting = this.#waiting.get(application);
     if (waiting === undefined) return;
-    this.#waiting.delete(applicationIndex);
+    this.#waiting.delete(application);
     this.#due.push(waiting);
     if (!this.#pausing) this.#wakeSome();
   }

@@ -2,13 +2,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import {
-  type ApplicationEvent,
-  type Engine,
-  type EventData,
-  MintmarkError,
-  type Principal,
-} from "../../core/index.ts";
+import { type Engine, type EventData, MintmarkError, type Principal } from "../../core/index.ts";
 import { eventJson } from "../../core/internal.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
@@ -217,12 +211,11 @@ function stream(
   after: number,
   request: FastifyRequest,
 ) {
-  const { engine, streams, heartbeatMs, stopping } = service;
+  const { engine, streams, feeds, heartbeatMs, stopping } = service;
   const ended = new AbortController();
   const { signal } = ended;
-  const events = engine.events.stream(applicationId, { after, follow: true, signal });
   const closed = streams.take(keyId);
-  const answer = new PassThrough({ encoding: "utf8" });
+  const answer = new PassThrough();
   const end = (): void => ended.abort();
   const check = (): void => void identify("read", request, service).catch(end);
   const heartbeat = setInterval(() => {
@@ -242,8 +235,8 @@ function stream(
   answer.once("close", end);
   answer.write(`retry: ${RETRY_MS}\n\n`);
   const write = async () => {
-    for await (const event of events)
-      if (!answer.write(frameOf(event))) await once(answer, "drain", { signal });
+    for await (const frames of feeds.follow(applicationId, after, signal))
+      if (!answer.write(frames)) await once(answer, "drain", { signal });
   };
   void write()
     .catch((error) => {
@@ -256,15 +249,4 @@ function stream(
       answer.end();
     });
   return answer;
-}
-
-/** Concurrent readers get the same event, whose text is made once. */
-const frames = new WeakMap<ApplicationEvent, string>();
-
-function frameOf(event: ApplicationEvent): string {
-  const known = frames.get(event);
-  if (known !== undefined) return known;
-  const frame = `id: ${event.sequence}\ndata: ${JSON.stringify(eventJson(event))}\n\n`;
-  frames.set(event, frame);
-  return frame;
 }

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { PassThrough } from "node:stream";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { shutDown } from "../../server/process/shutdown.ts";
 import { event } from "../../server/routes/events.ts";
 import { eventually } from "../eventually.ts";
@@ -169,6 +170,49 @@ describe("the stream of events", () => {
       expect(again.response.status).toBe(200);
     });
     for (const client of [...clients, other]) client.hangUp();
+  });
+});
+
+describe("many followers of one application", () => {
+  const [followers, mints] = [60, 400];
+
+  test("share what is read and encoded, and hear of many events in one write", async () => {
+    await start({ streamsPerKey: followers });
+    const clients = await Promise.all(
+      Array.from({ length: followers }, () => open(`?after=${FIRST}`)),
+    );
+    const heard = clients.map((client) => client.take(mints));
+    const writes = vi.spyOn(PassThrough.prototype, "write");
+    const texts = vi.spyOn(JSON, "stringify");
+    try {
+      await Promise.all(Array.from({ length: mints }, mint));
+      const sequences = Array.from({ length: mints }, (_, i) => String(FIRST + 1 + i));
+      for (const events of await Promise.all(heard))
+        expect(events.map(({ id }) => id)).toEqual(sequences);
+      expect(writes.mock.calls.length).toBeLessThan((followers * mints) / 4);
+      const encoded = texts.mock.calls.filter(([value]) => value?.type === "mint.accepted");
+      expect(encoded.length).toBeLessThanOrEqual(mints);
+    } finally {
+      vi.restoreAllMocks();
+      for (const client of clients) client.hangUp();
+    }
+  });
+
+  test("hear nothing of another application", async () => {
+    await start();
+    const client = await open(`?after=${FIRST}`);
+    const other = await EventStreamClient.open(`${address}/api/v1/events`, {
+      ...STREAM,
+      "x-api-key": world.otherKey,
+    });
+    await other.take(FIRST - 1);
+    for (let i = 0; i < 20; i++) await (i % 2 === 0 ? mint() : mintElsewhere());
+    const [own, others] = [await client.take(10), await other.take(10)];
+    const users = (events: typeof own) => events.map(({ data }) => data.data.mints);
+    expect(users(own)).toEqual(Array(10).fill(3));
+    expect(users(others)).toEqual(Array(10).fill(1));
+    client.hangUp();
+    other.hangUp();
   });
 });
 
