@@ -274,10 +274,10 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
     // With a standby of its own, the database takes writes again.
     ahead.start();
     for (const member of members) {
-      await expect.poll(() => member.end?.said ?? "").toContain("holds entries that the journal");
+      await expect.poll(() => member.end?.said ?? "").toContain("journal lacks");
       expect(member.end?.code).toBe(1);
       await expect(member.restart()).rejects.toThrow("does not answer");
-      expect(member.end?.said).toContain("holds entries that the journal lacks");
+      expect(member.end?.said).toContain("holds entries that the cluster's journal lacks");
     }
     const fresh = await world.join("fresh");
     // It can lead once the database has a standby again.
