@@ -13,7 +13,7 @@ function sidebar(): DefaultTheme.SidebarItem[] {
   const [, ...groups] = readFileSync(join(DOCS, "index.md"), "utf8").split(/^## /m);
   return groups.map((group) => ({
     text: group.slice(0, group.indexOf("\n")),
-    items: [...group.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\)/gm)].map(([, text = "", page = ""]) => ({
+    items: [...group.matchAll(/^- \[([^\]]+)\]\(([^)]+)\)/gm)].map(([, text = "", page = ""]) => ({
       text,
       link: addressOf(page),
     })),
