@@ -39,12 +39,12 @@ function declaredSubpaths(): readonly string[] {
 
 /**
  * The rooms of `core`, and the files beside them, with those that each may import, as the two
- * tables of docs/architecture.md have them.
+ * lists of docs/architecture.md have them.
  */
 function roomsOfCore(depth: 1 | 2): ReadonlyMap<string, ReadonlySet<string>> {
   const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
-  const table = page.split("\n## The rooms of `core/`")[1]?.split("\n## ")[0] ?? "";
-  const rows = [...table.matchAll(/^\| `([a-z0-9/.-]+?)\/?` \|[^|]*\|([^|]*)\|$/gm)];
+  const lists = page.split("\n## The rooms of `core/`")[1]?.split("\n## ")[0] ?? "";
+  const rows = [...lists.matchAll(/^- `([a-z0-9/.-]+?)\/?`: [^(]*?(?:\(([^)]*)\))?$(?!\n {2})/gm)];
   return new Map(
     rows
       .filter(([, room = ""]) => room.split("/").length === depth)
