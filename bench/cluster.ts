@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { ClusterNode, type ClusterOptions, PostgresJournal } from "../core/cluster/index.ts";
-import { type Engine, LevelJournal, restoreStore } from "../core/index.ts";
+import type { Engine } from "../core/index.ts";
 import { PostgresServer } from "../scripts/cluster/postgres.ts";
 import {
   CALLERS,
@@ -212,36 +212,19 @@ async function takeoverRow(folder: string, mints: number, progress: Progress): P
   child.kill("SIGKILL");
   while (!node.isLeader) await pause(10);
   await node.engine.mint(world.principal, workload.single());
-  const takeover = since(killed);
-
-  progress("backup");
-  await using journal = await LevelJournal.open(join(folder, "backup"));
-  const copying = performance.now();
-  await node.engine.operator.backup(journal);
-  const backup = since(copying);
-  progress("restore");
-  const restoring = performance.now();
-  await restoreStore(journal, join(folder, "restored"));
-  const values = { takeover, read, backup, restore: since(restoring) };
+  const values = { takeover: since(killed), read };
   return { label: `${mints.toLocaleString("en-US")} mints before`, ours: true, values };
 }
 
 export const takeoverSection: Section = {
   name: "takeover",
-  title: "Takeover, backup and restore",
+  title: "Takeover",
   method:
     "Two engines over PostgreSQL with a synchronous standby, all on this machine, with the " +
     "default lease of 3 s. The leader gets SIGKILL; the other takes over and mints. A server " +
     "adds the start of its HTTP service to that.",
   columns: [
     { key: "takeover", label: "SIGKILL to the next acknowledged mint", unit: "s", better: "lower" },
-    {
-      key: "backup",
-      label: "first backup beside the running engine, compared",
-      unit: "s",
-      better: "lower",
-    },
-    { key: "restore", label: "restore from a backup", unit: "s", better: "lower" },
     { key: "read", label: "an empty folder filled from PostgreSQL", unit: "s", better: "lower" },
   ],
   reference: null,

@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -16,9 +16,9 @@ import {
 
 /**
  * One row of the sections `engine` and `finding`, in separate processes, so no row affects
- * another's memory. `fill <folder> <mints>` makes a store. `measure`, `mint` and `find`, with the
- * same arguments, open it and write their figures to standard output, as JSON. Progress goes to
- * standard error. A fourth argument names another revision's `engine-workload.ts`, whose engine is
+ * another's memory. `fill <folder> <mints>` makes a store. `mint` and `find`, with the same
+ * arguments, open it and write their figures to standard output, as JSON. Progress goes to standard
+ * error. A fourth argument names another revision's `engine-workload.ts`, whose engine is
  * then measured.
  */
 
@@ -32,9 +32,6 @@ const KINDS = {
   singles: { mintsPerRequest: 1, callers: SINGLE_CALLERS, requests: 20_000, rounds: 3 },
 } as const;
 type Kind = keyof typeof KINDS;
-const PROOFS = 500;
-/** The oldest vaults, some of which are proven. */
-const PROVEN = 4_096;
 const WORLD_FILE = "world.json";
 
 type Minting = ReturnType<typeof mintingIn>;
@@ -82,14 +79,8 @@ async function warmUp(): Promise<void> {
     const minting = mintingIn(engine, await settle(engine));
     for (let i = 0; i < 3; i++) await round(minting, "bulk");
     await round(minting, "singles");
-    if (action === "measure") await proofMs(engine);
     await engine.close();
   });
-}
-
-/** Milliseconds a proof, spread over the oldest vaults. */
-function proofMs(engine: Engine): Promise<number> {
-  return medianMs(PROOFS, (i) => engine.proofs.vault(BigInt((i * 7919) % PROVEN)));
 }
 
 async function fill(mints: number): Promise<void> {
@@ -108,47 +99,20 @@ async function worldOf(): Promise<World> {
   return JSON.parse(await readFile(join(folder, WORLD_FILE), "utf8"));
 }
 
-/**
- * Opens the store with this number of mints. Returns ms of a proof and of opening, resident MB, and
- * bytes of disk a vault.
- */
-async function measured(mints: number) {
-  const store = join(folder, "store");
-  process.stderr.write("opening\n");
-  const opening = performance.now();
-  const engine = await open(store);
-  const openMs = performance.now() - opening;
-  globalThis.gc?.();
-  const memory = megabytes();
-  await engine.close();
-  const figures = await minted(mints, async (opened) => ({ proof: await proofMs(opened) }));
-  const all = Object.values(KINDS).map(
-    (kind) => kind.mintsPerRequest * kind.requests * kind.rounds,
-  );
-  const vaults = all.reduce((sum, count) => sum + count, mints);
-  const peak = peakMegabytes();
-  const sizes = await Promise.all(
-    (await readdir(store)).map(async (name) => (await stat(join(store, name))).size),
-  );
-  const disk = sizes.reduce((sum, size) => sum + size, 0) / vaults;
-  return { ...figures, open: openMs, memory, peak, disk };
-}
-
-/** The figures of minting, and those that `afterwards` takes before memory is read. */
-async function minted(mints: number, afterwards?: (engine: Engine) => Promise<object>) {
+/** The figures of minting into the store with this number of mints, and resident MB. */
+async function minted(mints: number) {
   const world = await worldOf();
   await warmUp();
   const engine = await open(join(folder, "store"));
   const minting = mintingIn(engine, world, mints);
   const figures = { ...(await rounds(minting, "bulk")), ...(await rounds(minting, "singles")) };
-  const further = await afterwards?.(engine);
   // The garbage collector returns memory with a delay.
   globalThis.gc?.();
   await sleep(500);
   globalThis.gc?.();
   const steady = megabytes();
   await engine.close();
-  return { ...figures, ...further, steady };
+  return { ...figures, steady, peak: peakMegabytes() };
 }
 
 /** Pages of each filter that are timed. */
@@ -215,10 +179,6 @@ async function findings(mints: number) {
 const mints = Number(given);
 if (action === "fill") await fill(mints);
 else {
-  const figures = await (action === "measure"
-    ? measured(mints)
-    : action === "mint"
-      ? minted(mints)
-      : findings(mints));
+  const figures = await (action === "mint" ? minted(mints) : findings(mints));
   process.stdout.write(JSON.stringify(figures));
 }

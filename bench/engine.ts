@@ -12,7 +12,7 @@ const FINDING_SIZE = 1_000_000;
  * @param workload - path of the `engine-workload.ts` of another revision, to measure that one
  */
 export function filled(
-  action: "measure" | "mint" | "find",
+  action: "mint" | "find",
   mints: number,
   progress: Progress,
   workload?: string,
@@ -53,20 +53,14 @@ export const engineSection: Section = {
       better: "lower",
     },
     { key: "singlesCpu", label: "all threads' CPU", unit: "µs a mint", better: "lower" },
-    { key: "proof", label: "proof of an old vault", unit: "ms", better: "lower" },
-    { key: "open", label: "start", unit: "ms", better: "lower" },
-    { key: "memory", label: "memory after the start", unit: "MB", better: "lower" },
     { key: "steady", label: "memory after the run", unit: "MB", better: "lower" },
     { key: "peak", label: "most memory", unit: "MB", better: "lower" },
-    { key: "disk", label: "disk", unit: "bytes a vault", better: "lower" },
   ],
   reference: null,
   async rows(progress) {
     const rows: Row[] = [];
     for (const mints of SIZES) {
-      const figures = await filled("measure", mints, progress);
-      // An empty store has no old vault, and too few records to measure a vault's bytes.
-      const values = mints === 0 ? { ...figures, proof: null } : figures;
+      const values = await filled("mint", mints, progress);
       const tick = mints.toLocaleString("en-US", { notation: "compact" });
       rows.push({ label: before(mints), tick, ours: true, values });
     }
