@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createWalletClient, http, toHex } from "viem";
 import { hardhat } from "viem/chains";
@@ -138,6 +139,10 @@ test("a healthy server is ready, and lists its checks", async () => {
       "issuers",
     ],
   ]);
+  const [, page = ""] = readFileSync("docs/operating.md", "utf8").split(
+    "## What the server tells its operator",
+  );
+  expect(Object.keys(body.checks).filter((check) => !page.includes(`\`${check}\``))).toEqual([]);
   expect(body.checks.issuers).toBe("no batch waits for a consent");
   expect(body.checks.committee).toMatch(
     /^2 of 2 can sign, 2 must; 0x\w{40} answers; 0x\w{40} answers$/,
