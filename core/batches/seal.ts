@@ -24,13 +24,17 @@ export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
   return closed;
 }
 
-/** Takes the number of the mode's open batch, which has no vaults, for a batch without mints. */
-export function openAhead(ledger: Ledger, mode: Mode, vaultCount: number): OpenBatch {
+/**
+ * Takes the number of the mode's next batch for one without mints. Seals the open batch before it,
+ * unless that is empty.
+ */
+export function openAhead(ledger: Ledger, group: Group, mode: Mode, vaultCount: number) {
+  const earlier = sealOpen(ledger, group, mode);
   const { batchNumber, firstOrdinal } = ledger.batches.unsealed.open(mode);
   const now = ledger.journal.now();
   const taken = ledger.batches.open(mode, batchNumber, firstOrdinal, now);
   ledger.batches.open(mode, batchNumber + 1, firstOrdinal + vaultCount, now);
-  return taken;
+  return { taken, earlier };
 }
 
 /**
@@ -75,7 +79,7 @@ export async function sealOpenBatch(
 }
 
 /** Closes and seals the mode's open batch; null when it is empty. */
-export function sealOpen(ledger: Ledger, group: Group, mode: Mode) {
+function sealOpen(ledger: Ledger, group: Group, mode: Mode) {
   const isEmpty = ledger.batches.unsealed.open(mode).vaults.count === 0;
   return isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode));
 }

@@ -12,7 +12,12 @@ import {
 import { packVaultId } from "../protocol/vault.ts";
 import { voidRunAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
-import type { ActivityRecord, BatchRecord, TransferListRecord } from "../store/records.ts";
+import type {
+  ActivityRecord,
+  BatchRecord,
+  TransferListRecord,
+  VoidedRun,
+} from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import {
   CHUNK_VAULTS,
@@ -22,7 +27,7 @@ import {
 } from "../store/vault-columns.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
 import * as lists from "../vaults/transfer-lists.ts";
-import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "../vaults/vaults.ts";
+import { hasSlot, placeOf, readVault, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 
 // Least seconds between L1's newest block and a deadline, when a commit is sent
@@ -30,8 +35,11 @@ const COMMIT_SECONDS = 600n;
 const MISSING = "L1's history lacks a vault of the transfers.";
 
 /** A vault that a transfer takes, as L1 has it now. */
-export interface Spent extends LocatedVault {
+export interface Spent {
+  readonly vault: StoredVault;
   readonly activity: ActivityRecord;
+  /** Why its slot is void; null when it is not. */
+  readonly voided: VoidedRun | null;
 }
 
 /**
@@ -56,7 +64,11 @@ export async function examine(
   if (!places.every((place) => hasSlot(ledger, place)))
     return { spent: [], failure: MISSING, ...known };
   const located = await readVaults(ledger, places);
-  const spent = located.map((each, i) => ({ ...each, activity: activities[i]! }));
+  const spent = located.map(({ place, vault }, i) => ({
+    vault,
+    activity: activities[i]!,
+    voided: voidRunAt(ledger.batches.voids, place, "latest"),
+  }));
   const read = (key: Buffer) =>
     group === null ? ledger.store.get(key) : group.read(ledger.store, key);
   const powers = await powersOf(read, spent[0]!.vault.owner, list);
@@ -73,7 +85,7 @@ function failureOf(
   if (list.deadline < commitAt) return "The deadline came before L1 could take the transfers.";
   for (const [i, transfer] of list.transfers.entries()) {
     const taken = spent[i]!;
-    const { place, vault, activity } = taken;
+    const { vault, activity, voided } = taken;
     if (vault.userIndex !== transfer.userIndex || vault.assetIndex !== transfer.assetIndex)
       return `Vault ${transfer.vaultId} is another one in L1's history.`;
     if (vault.owner !== spent[0]?.vault.owner) return "The vaults of the list have several owners.";
@@ -81,7 +93,7 @@ function failureOf(
       return `Another transfer of vault ${transfer.vaultId} is on L1.`;
     const fault = faultAt(ledger, list, transfer, taken, powers, commitAt);
     if (fault === null) continue;
-    const why = voidRunAt(ledger.batches.voids, place, "latest")?.failure ?? TRANSFER_FAULTS[fault];
+    const why = voided?.failure ?? TRANSFER_FAULTS[fault];
     return `L1 would not count the transfer of vault ${transfer.vaultId}: ${why}`;
   }
   return null;
@@ -221,11 +233,12 @@ async function judge(
       const { vault, activity } = spent[i]!;
       if (vault === null) return transfer.fault ?? "exhausted";
       const its = powers.get(vault.owner) as TransferPowers;
+      const voided = voidRunAt(ledger.batches.voids, placeOf(transfer.vaultId), "latest");
       const fault = faultAt(
         ledger,
         list,
         transfer,
-        { place: placeOf(transfer.vaultId), vault, activity },
+        { vault, activity, voided },
         its,
         batch.committedAt ?? 0n,
       );
@@ -258,16 +271,15 @@ function faultAt(
   ledger: Ledger,
   { deadline }: TransferListRecord,
   transfer: TransferListRecord["transfers"][number],
-  { place, vault, activity }: Spent,
+  { vault, activity, voided }: Spent,
   powers: TransferPowers,
   committedAt: bigint,
 ): TransferFault | null {
   const { standard, assetType, chainId, transferable } = ledger.tenants.assetAt(vault.assetIndex);
-  const isVoid = voidRunAt(ledger.batches.voids, place, "latest") !== null;
   const source = {
     vaultId: transfer.vaultId,
     owner: vault.owner,
-    amount: isVoid ? 0n : vault.amount,
+    amount: voided === null ? vault.amount : 0n,
     withdrawn: activity.withdrawn,
     standard,
     assetType,

@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../abort.ts";
 import { batchView, latestUncommitted } from "../batches/batches.ts";
-import { openAhead, sealClosed, sealOpen } from "../batches/seal.ts";
+import { openAhead, sealClosed } from "../batches/seal.ts";
 import { failVoidWithdrawals, pendingIn, sealAnew, UNSENT } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
@@ -49,9 +49,8 @@ export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promis
     ledger.l1.requireOneHistory();
     const ready = await readyLists(ledger, group);
     if (ready.length === 0) return { sealed: null };
-    const earlier = sealOpen(ledger, group, "zk-rollup");
-    const batch = sealClosed(ledger, group, putBatched(ledger, group, ready));
-    return { sealed: Promise.all([batch, earlier]) };
+    const { batch, earlier } = putBatched(ledger, group, ready);
+    return { sealed: Promise.all([sealClosed(ledger, group, batch), earlier]) };
   }, wait?.signal);
   const [batch] = (await sealed) ?? [];
   return batch === undefined ? null : batchView(batch);
@@ -129,11 +128,12 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   return ready.toSorted((a, b) => (first(a) < first(b) ? -1 : 1));
 }
 
-/** Makes the outputs of these lists the vaults of a closed batch. */
-function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): OpenBatch {
+/** Makes the outputs of these lists the vaults of a closed batch, after the open one is sealed. */
+function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]) {
   const lists = ready.map(({ list }) => list);
-  const batch = openAhead(
+  const { taken: batch, earlier } = openAhead(
     ledger,
+    group,
     "zk-rollup",
     transferLists.slotCount(lists.flatMap(({ transfers }) => transfers)),
   );
@@ -153,7 +153,7 @@ function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): Open
       encodeColumns(vaults, first, end),
     );
   }
-  return batch;
+  return { batch, earlier };
 }
 
 function putOutputs(
