@@ -113,7 +113,7 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
     "a journal entry": { seeds: entries, read: (bytes) => decodeEntry(0, bytes) },
     "batch data": {
       seeds: [...stored(PREFIX.batchData), ...vectors("batch-data", "vectors", "refused")],
-      read: (bytes) => decodeBatch(bytes, { maxSlots: 5_000 }).slots,
+      read: (bytes) => decodeBatch(bytes).slots,
       twin: (bytes) => {
         const { assets, words } = naiveRead(bytesToHex(bytes));
         return naiveSlots(assets, words);
@@ -126,7 +126,7 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
     },
     "data of a blob batch": {
       seeds: [blobBatch()],
-      read: (bytes) => decodeBlobBatch(bytes, { maxSlots: 8 }),
+      read: (bytes) => decodeBlobBatch(bytes),
     },
     metadata: {
       seeds: [

@@ -3,7 +3,6 @@ import type { Hash, Mode, VaultId } from "../model.ts";
 import type { AssetId, BatchHeader, ProvenHop, VaultContent, VaultProof } from "../ports.ts";
 import {
   batchLeaves,
-  type DecodeOptions,
   firstMalformed,
   placeVaults,
   readBatchData,
@@ -73,7 +72,7 @@ interface DerivedBlobs extends blobBatches.BlobBatch {
 }
 
 /** Options of {@link deriveBatch}. */
-interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
+interface DeriveOptions {
   /** Places in the manifest of the assets that L1 has left out; default none. */
   readonly leftOut?: readonly number[];
   /** See {@link DerivedBatch.unnamed}; default none. */
@@ -102,8 +101,8 @@ export function deriveCommitted(
 }
 
 /**
- * Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1
- * refuses; `TransferDataError` for transfers.
+ * Derives a batch from its data. Throws `BatchDataError`; `TransferDataError` for
+ * transfers.
  *
  * @example
  * const { batchRoot, slots } = deriveBatch("zk-rollup", 12, data);
@@ -113,7 +112,7 @@ export function deriveBatch(
   mode: Mode,
   batchNumber: number,
   data: Uint8Array,
-  { leftOut = [], unnamed = [], versionedHashes, ...options }: DeriveOptions = {},
+  { leftOut = [], unnamed = [], versionedHashes }: DeriveOptions = {},
 ): DerivedBatch {
   if (versionedHashes === undefined && isTransferData(mode, data))
     return deriveTransfers(batchNumber, data);
@@ -121,7 +120,7 @@ export function deriveBatch(
     versionedHashes === undefined
       ? null
       : { ...blobBatches.readBlobBatchData(data), versionedHashes };
-  const read = blobs === null ? readBatchData(data, options) : blobBatches.wordsInBlobs(blobs);
+  const read = blobs === null ? readBatchData(data) : blobBatches.wordsInBlobs(blobs);
   const batch = namedBy(read, unnamed);
   const { assets, words } = batch;
   const tree = blobs === null ? new BatchTree(batchLeaves(batch, mode, batchNumber)) : null;

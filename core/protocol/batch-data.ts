@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { type Hash, type Hex, MAX_BATCH_VAULTS, type Mode, type Standard } from "../model.ts";
+import { type Hex, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
 import type { AssetId, VaultContent } from "../ports.ts";
 import { invariant, MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
@@ -60,17 +60,6 @@ export interface WordBatch {
 export interface DecodedBatch extends WordBatch {
   /** The vaults in slot order; null for a slot that is void, or is no vault and pays nobody. */
   readonly slots: readonly (VaultEntry | null)[];
-}
-
-/** Further limits of the decoder, besides the grammar. */
-export interface DecodeOptions {
-  /** Most slots; 2^20 by default. */
-  readonly maxSlots?: number;
-  /**
-   * Returns the standard of a registered asset; null for any other. With it, the decoder refuses an
-   * asset that is not registered, and a vault that does not fit its asset's standard is null.
-   */
-  readonly standardOf?: (chainId: bigint, assetType: Hash) => Standard | null;
 }
 
 /** Most bytes of batch data with so many assets, slots and continuations. */
@@ -230,10 +219,10 @@ function ownerKey(view: DataView, at: number): string {
  * @example
  * const content = new BatchTree(leavesOfWords(readBatchData(data).words, { mode, batchNumber })).root;
  */
-export function readBatchData(data: Uint8Array, options: DecodeOptions = {}): WordBatch {
+export function readBatchData(data: Uint8Array): WordBatch {
   const input = new BatchInput(data);
   if (input.number(1) !== BATCH_DATA_VERSION) throw input.refusal("version_unknown", 1);
-  const assets = readAssets(input, options.standardOf);
+  const assets = readAssets(input);
   const owners = input.number(2);
   const ownersAt = input.offset;
   input.skip(owners * OWNER_BYTES);
@@ -241,7 +230,7 @@ export function readBatchData(data: Uint8Array, options: DecodeOptions = {}): Wo
   if (width > MAX_PAYLOAD) throw input.refusal("payload_bytes", 1);
   const count = input.number(4);
   if (count === 0) throw input.refusal("no_slot", 4);
-  if (count > (options.maxSlots ?? MAX_BATCH_VAULTS)) throw input.refusal("too_many_slots", 4);
+  if (count > MAX_BATCH_VAULTS) throw input.refusal("too_many_slots", 4);
   const ownerBytes = owners === 0 ? OWNER_BYTES : OWNER_INDEX_BYTES;
   const size = OWNER_AT + ownerBytes + width;
   input.require(count * size);
@@ -272,29 +261,14 @@ export function readBatchData(data: Uint8Array, options: DecodeOptions = {}): Wo
  * The slots of a batch, each read by itself: null for a void one, and for words that are no vault's
  * and pay nobody.
  *
- * @param standardOf - with it, the slots that L1 refuses for their asset's standard are null too
- *
  * @example
  * const vaults = placeVaults(slotsOf(readBatchData(data)), "zk-rollup", 12);
  */
-export function slotsOf(
-  { assets, words }: WordBatch,
-  standardOf?: DecodeOptions["standardOf"],
-): (VaultEntry | null)[] {
-  const standards = assets.map(
-    ({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null,
-  );
+export function slotsOf({ assets, words }: WordBatch): (VaultEntry | null)[] {
   return Array.from({ length: words.count }, (_, slot) => {
     const vault = vaultAt(words, slot);
-    return vault === null || !fits(vault, standards[vault.assetIndex] ?? null)
-      ? null
-      : entryOf(vault, assets);
+    return vault === null ? null : entryOf(vault, assets);
   });
-}
-
-function fits({ amount, blob }: WordVault, standard: Standard | null): boolean {
-  if (standard === null) return true;
-  return (standard === "erc20") === (blob.length === 0) && (standard !== "erc721" || amount === 1n);
 }
 
 /**
@@ -358,9 +332,9 @@ function entryOf(vault: WordVault, assets: readonly AssetId[]): VaultEntry | nul
  * const { slots, assets } = decodeBatch(data);
  * const vaults = placeVaults(slots, "zk-rollup", 12);
  */
-export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): DecodedBatch {
-  const batch = readBatchData(data, options);
-  return { ...batch, slots: slotsOf(batch, options.standardOf) };
+export function decodeBatch(data: Uint8Array): DecodedBatch {
+  const batch = readBatchData(data);
+  return { ...batch, slots: slotsOf(batch) };
 }
 
 /**
@@ -395,8 +369,8 @@ export function placeVaults(
   );
 }
 
-/** The manifest of a batch's data, and with `standardOf` only of registered assets. */
-export function readAssets(input: BatchInput, standardOf?: DecodeOptions["standardOf"]): AssetId[] {
+/** The manifest of a batch's data. */
+export function readAssets(input: BatchInput): AssetId[] {
   const count = input.number(2);
   if (count > MAX_BATCH_ASSETS) throw input.refusal("too_many_assets", 2);
   input.require(count * ASSET_ENTRY_BYTES);
@@ -407,8 +381,6 @@ export function readAssets(input: BatchInput, standardOf?: DecodeOptions["standa
     const last = assets[i - 1];
     if (last !== undefined && compareAssets(last, asset) >= 0)
       throw new BatchDataError("asset_order", offset);
-    if (standardOf !== undefined && !standardOf(asset.chainId, asset.assetType))
-      throw new BatchDataError("asset_unregistered", offset);
     assets.push(asset);
   }
   return assets;
@@ -425,7 +397,6 @@ export const BATCH_DATA_REASONS = {
   too_many_slots: "The batch has more slots than allowed.",
   too_many_assets: "The batch has more than 255 assets.",
   asset_order: "The assets are not strictly ascending by chain and asset type.",
-  asset_unregistered: "An asset is not registered.",
   owner_index: "An owner index is outside the owner dictionary.",
   payload_bytes: "A payload has more than 10 bytes.",
 } as const;

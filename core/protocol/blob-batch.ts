@@ -2,11 +2,9 @@ import { MintmarkError } from "../errors.ts";
 import type { Hash } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import {
-  ASSET_ENTRY_BYTES,
   BatchDataError,
   BatchInput,
   type DecodedBatch,
-  type DecodeOptions,
   readAssets,
   readBatchData,
   slotsOf,
@@ -44,8 +42,6 @@ export const MAX_BLOB_VAULTS = MAX_BATCH_BLOBS * BLOB_ELEMENTS;
 const CONTINUATION = 0x0a;
 const NO_CONTINUATION = new Uint8Array();
 
-/** version 1, vault count 4, asset count 2. */
-const HEAD_BYTES = 7;
 const CONTENT_PREFIX = 0x0a;
 
 /** A batch whose vaults are field elements of EIP-4844 blobs. */
@@ -202,20 +198,9 @@ export function readBlobBatchData(data: Uint8Array): BlobBatch {
  * @example
  * const vaults = placeVaults(decodeBlobBatch(data).slots, "zk-rollup", 0);
  */
-export function decodeBlobBatch(
-  data: Uint8Array,
-  { maxSlots, standardOf }: DecodeOptions = {},
-): DecodedBatch {
-  const batch = readBlobBatchData(data);
-  if (batch.vaultCount > (maxSlots ?? MAX_BLOB_VAULTS))
-    throw new BatchDataError("too_many_slots", 1);
-  for (const [i, { chainId, assetType }] of batch.assets.entries()) {
-    if (standardOf !== undefined && !standardOf(chainId, assetType)) {
-      throw new BatchDataError("asset_unregistered", HEAD_BYTES + i * ASSET_ENTRY_BYTES);
-    }
-  }
-  const read = wordsInBlobs(batch);
-  return { ...read, slots: slotsOf(read, standardOf) };
+export function decodeBlobBatch(data: Uint8Array): DecodedBatch {
+  const read = wordsInBlobs(readBlobBatchData(data));
+  return { ...read, slots: slotsOf(read) };
 }
 
 /** The words of a batch's data, in calldata, in blobs or with a committee. Throws `BatchDataError`. */

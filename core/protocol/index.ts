@@ -12,7 +12,6 @@ export {
   type BatchDataReason,
   batchLeaves,
   type DecodedBatch,
-  type DecodeOptions,
   decodeBatch,
   encodeBatchData,
   placeVaults,

@@ -264,8 +264,6 @@ export const deploySettings = z
     context.addIssue({ code: "custom", path: ["MINTMARK_MULTISIG"], message });
   });
 
-export type DeploySettings = z.output<typeof deploySettings>;
-
 const folder = text.optional().describe("Folder of the deployment; default `mintmark-<network>`.");
 export const upSettings = z.object({
   MINTMARK_NETWORK: z

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Hex, MAX_AMOUNT, MODES, type Standard } from "../../../core/model.ts";
+import { type Hex, MAX_AMOUNT, MODES } from "../../../core/model.ts";
 import * as batchData from "../../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
@@ -39,18 +39,15 @@ const vaults = (
   make: (i: number) => Partial<batchData.VaultEntry>,
 ): batchData.VaultEntry[] => Array.from({ length: count }, (_, i) => ({ ...VAULT, ...make(i) }));
 const owner = (n: number): Hex => `0x${n.toString(16).padStart(40, "0")}`;
-const refusal = (data: string, options = {}) => {
+const refusal = (data: string) => {
   try {
-    decodeBatch(hexToBytes(data), options);
+    decodeBatch(hexToBytes(data));
     return null;
   } catch (error) {
     if (error instanceof batchData.BatchDataError) return error.reason;
     throw error;
   }
 };
-const standardOf = (chainId: bigint, assetType: Hex): Standard | null =>
-  (file.assets.find((asset) => BigInt(asset.chainId) === chainId && asset.assetType === assetType)
-    ?.standard as Standard) ?? null;
 
 describe("single slots of a batch", () => {
   it("are those of the whole batch, without assets that are left out", () => {
@@ -69,7 +66,7 @@ describe("single slots of a batch", () => {
 
 describe("batch data vectors", () => {
   it.each(file.vectors)("$name", ({ data, vaultCount, content, batchRoot, encoder }) => {
-    const batch = decodeBatch(hexToBytes(data), { standardOf });
+    const batch = decodeBatch(hexToBytes(data));
     const { slots, assets } = batch;
     expect(slots.length).toBe(Number(vaultCount));
     const naive = naiveRead(data);
@@ -86,24 +83,13 @@ describe("batch data vectors", () => {
     expect(refusal(data)).toBe(reason);
   });
 
-  it.each(file.refusedByAsset)("refused for its asset: $name ($reason)", ({ data, reason }) => {
-    expect(refusal(data, { standardOf })).toBe(reason);
+  it.each(file.refusedByAsset)("refused by L1 alone: $name ($reason)", ({ data }) => {
     expect(refusal(data)).toBeNull();
   });
 
   it("hold a rejection for every reason", () => {
-    const pinned = new Set(
-      [...file.refused, ...file.refusedByAsset].map((vector) => vector.reason),
-    );
+    const pinned = new Set(file.refused.map((vector) => vector.reason));
     expect([...pinned].sort()).toEqual(Object.keys(batchData.BATCH_DATA_REASONS).sort());
-  });
-
-  it("refuse more slots than the caller allows", () => {
-    const data = bytesToHex(
-      encodeBatchData([...vaults(3, (i) => ({ blob: decimalBlob(i) })), null]),
-    );
-    expect(refusal(data, { maxSlots: 3 })).toBe("too_many_slots");
-    expect(refusal(data, { maxSlots: 4 })).toBeNull();
   });
 });
 
@@ -122,21 +108,6 @@ describe("a record that is no vault", () => {
         expect(batchData.firstMalformed(batchData.wordBatch(slots))).toBeNull();
       }),
     );
-  });
-
-  it("is void where its asset's standard forbids it", () => {
-    const batch = batchData.wordBatch([
-      VAULT,
-      { ...VAULT, blob: "0x" },
-      { ...VAULT, amount: 2n },
-      { ...VAULT, blob: "0x", amount: 2n },
-    ]);
-    const held = (standard: Standard) =>
-      batchData.slotsOf(batch, () => standard).map((slot) => slot !== null);
-    expect(held("erc20")).toEqual([false, true, false, true]);
-    expect(held("erc721")).toEqual([true, false, false, false]);
-    expect(held("erc1155")).toEqual([true, false, true, false]);
-    expect(batchData.slotsOf(batch).every((slot) => slot !== null)).toBe(true);
   });
 });
 

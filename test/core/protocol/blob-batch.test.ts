@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BatchDataError, slotsOf, type VaultEntry } from "../../../core/protocol/batch-data.ts";
+import { slotsOf, type VaultEntry } from "../../../core/protocol/batch-data.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { readWords } from "../../../core/protocol/words.ts";
@@ -202,7 +202,7 @@ describe("the data of a blob batch", () => {
     );
   });
 
-  it("is refused with assets that do not ascend, or that are not registered", () => {
+  it("is refused with assets that do not ascend", () => {
     const two = blobBatch.blobBatchData(
       blobBatch.encodeBlobBatch([VAULT, { ...VAULT, chainId: 2n }]),
     );
@@ -210,13 +210,6 @@ describe("the data of a blob batch", () => {
     twice.copyWithin(47, 7, 47);
     expect(() => blobBatch.readBlobBatchData(twice)).toThrow(
       expect.objectContaining({ reason: "asset_order", offset: 47 }),
-    );
-    const standardOf = (chainId: bigint) => (chainId === 1n ? ("erc721" as const) : null);
-    expect(() => blobBatch.decodeBlobBatch(two, { standardOf })).toThrow(
-      new BatchDataError("asset_unregistered", 47),
-    );
-    expect(() => blobBatch.decodeBlobBatch(two, { maxSlots: 1 })).toThrow(
-      new BatchDataError("too_many_slots", 1),
     );
   });
 });
