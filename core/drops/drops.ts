@@ -319,17 +319,17 @@ export class Drops implements AsyncDisposable {
   ): Promise<Survey> {
     await using file = await open(path, "wx");
     let total = 0;
+    // The rows are read once all are here: the time that a client has to send them must not depend
+    // on what else this process does.
+    for await (const piece of source) {
+      total += piece.length;
+      onBytes?.(total);
+      await file.appendFile(piece);
+    }
     const { limits } = this.#options.engine;
-    const survey = await surveyOf(source, format, defaults, limits, {
-      keep: async (piece) => {
-        total += piece.length;
-        onBytes?.(total);
-        await file.appendFile(piece);
-      },
-      turn: async (rows) => {
-        onRows?.(rows);
-        await this.#pace(principal, 0, this.#closing.signal);
-      },
+    const survey = await surveyOf(piecesOf(path), format, defaults, limits, async (rows) => {
+      onRows?.(rows);
+      await this.#pace(principal, 0, this.#closing.signal);
     });
     requireForm(survey);
     await file.datasync();

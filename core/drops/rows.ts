@@ -85,9 +85,13 @@ const NOT_UTF8 = "has bytes that are not UTF-8; save the file as CSV in UTF-8";
 /** Resolves when the event loop has served others. */
 export type Turn = () => Promise<void>;
 
-/** So many lines or bytes take some milliseconds to read, also where each byte ends a field. */
-const LINES_A_TURN = 256;
-const BYTES_A_TURN = 4 * 1024;
+/** So many bytes take some milliseconds to read, also where each byte ends a field. */
+const BYTES_AT_ONCE = 4 * 1024;
+/**
+ * Most lines and bytes between two turns, and the milliseconds after which one is due. Each turn is
+ * a pass of the event loop, and beside other work a pass takes longer than a few rows.
+ */
+const A_TURN = { lines: 256, bytes: 4 * BYTES_AT_ONCE, ms: 1 } as const;
 
 /**
  * The rows of a file, in order. Throws `UnreadableRow`.
@@ -104,25 +108,32 @@ export function rowsOf(
 }
 
 async function* inTurns(source: AsyncIterable<Uint8Array>, turn: Turn): AsyncGenerator<Uint8Array> {
+  let [lines, bytes, since] = [0, 0, performance.now()];
   for await (const piece of source)
     for (let start = 0; start < piece.length; ) {
-      const slice = piece.subarray(start, start + BYTES_A_TURN);
-      const end = endOfLine(slice, LINES_A_TURN);
-      yield slice.subarray(0, end);
-      start += end;
+      const most = Math.min(BYTES_AT_ONCE, A_TURN.bytes - bytes);
+      const read = linesOf(piece.subarray(start, start + most), A_TURN.lines - lines);
+      yield piece.subarray(start, start + read.end);
+      start += read.end;
+      lines += read.lines;
+      bytes += read.end;
+      const isDue =
+        lines === A_TURN.lines || bytes === A_TURN.bytes || performance.now() - since >= A_TURN.ms;
+      if (!isDue) continue;
       await turn();
+      [lines, bytes, since] = [0, 0, performance.now()];
     }
 }
 
-/** Where the line of this number ends; the end of the text when it has fewer. */
-function endOfLine(text: Uint8Array, line: number): number {
+/** The lines that end in a text, at most so many, and where they end; all of it when it has fewer. */
+function linesOf(text: Uint8Array, most: number): { readonly lines: number; readonly end: number } {
   let end = 0;
-  for (let i = 0; i < line; i++) {
+  for (let lines = 0; lines < most; lines++) {
     const found = text.indexOf(NEWLINE, end);
-    if (found === -1) return text.length;
+    if (found === -1) return { lines, end: text.length };
     end = found + 1;
   }
-  return end;
+  return { lines: most, end };
 }
 
 /** With more in its buffer, the parser would read several pieces without a turn. */
@@ -173,7 +184,7 @@ async function* inOurForm(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
       continue;
     }
     start = Buffer.concat([start, piece]);
-    if (!start.includes(NEWLINE) && start.length < BYTES_A_TURN) continue;
+    if (!start.includes(NEWLINE) && start.length < BYTES_AT_ONCE) continue;
     requireCsv(start);
     yield start;
     start = null;

@@ -161,21 +161,17 @@ export interface Survey {
   readonly moreErrors: boolean;
 }
 
-/** Callbacks while a drop is surveyed; each is awaited. */
-export interface Surveying {
-  /** Receives each piece of the file. */
-  keep?(piece: Uint8Array): Promise<void>;
-  /** Called with the number of rows read so far, after every few hundred and at the end. */
-  turn?(rows: number): Promise<void>;
-}
-
-/** Reads a drop and checks the form of its rows, up to {@link MAX_ISSUES} faults. */
+/**
+ * Reads a drop and checks the form of its rows, up to {@link MAX_ISSUES} faults.
+ *
+ * @param turn - awaited with the number of rows read so far, after every few hundred and at the end
+ */
 export async function surveyOf(
   source: AsyncIterable<Uint8Array>,
   format: DropFormat,
   defaults: DropDefaults,
   limits: RequestLimits,
-  { keep = async () => {}, turn = async () => {} }: Surveying = {},
+  turn: (rows: number) => Promise<void> = async () => {},
 ): Promise<Survey> {
   const hash = createHash("sha256");
   const errors: RowError[] = [];
@@ -185,7 +181,6 @@ export async function surveyOf(
   async function* tapped() {
     for await (const piece of source) {
       hash.update(piece);
-      await keep(piece);
       yield piece;
     }
   }

@@ -38,6 +38,7 @@ const owner = (index: number) => `0x${(0x1000 + index).toString(16).padStart(40,
 const CSV = { "content-type": "text/csv" };
 const rowsOf = (first: number, count: number, amount = 5) =>
   `ownerAddress,amount\n${Array.from({ length: count }, (_, i) => `${owner(first + i)},${amount}`).join("\n")}\n`;
+const HEADER = "ownerAddress,amount\n".length;
 const query = () => `?assetId=${world.erc20.assetId}&dataAvailabilityMode=ZkRollup`;
 const upload = (raw: string, headers: Record<string, string> = {}, path = `${PATH}${query()}`) =>
   world.send("POST", path, { raw, headers: { ...CSV, ...headers } });
@@ -100,6 +101,29 @@ test("NDJSON is taken, a dry run mints nothing, and an Idempotency-Key names ano
   expect(await balanceOf(owner(1_000))).toBe(14n);
   const other = await upload(rowsOf(0, 1), { "idempotency-key": "june" });
   expect(refusal(other)).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+});
+
+test("all rows arrive before they wait for others", async () => {
+  const { promise: free, resolve: begin } = Promise.withResolvers<void>();
+  const drops = new Drops({
+    folder: join(folder, "arriving"),
+    engine: world.engine,
+    pace: () => free,
+    onError() {},
+  });
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+  async function* sent() {
+    for (let i = 0; i < 20; i++) yield Buffer.from(rowsOf(0, 1_000).slice(i === 0 ? 0 : HEADER));
+    arrive();
+  }
+  const principal = await world.engine.keys.authenticate(world.key);
+  const defaults = { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" };
+  const asked = { format: "csv", defaults, dryRun: true } as const;
+  const taken = drops.upload(principal, asked, sent());
+  await arrived;
+  begin();
+  expect((await taken).job.rows).toBe(20_000);
+  await drops[Symbol.asyncDispose]();
 });
 
 test("a refusal before the last byte reaches the caller", async () => {
