@@ -59,8 +59,6 @@ const app = await buildServer({
   rateLimits: { key: { units: UNLIMITED, windowSeconds: 1 } },
   memory: new HeldBytes(2 ** 34),
   drops: `${store}-drops`,
-  // Beside this load a million rows take more than the usual half minute.
-  requestTimeoutSeconds: 300,
   extend: async (app) => {
     app.get("/bench/begin", async () => {
       const watched = await watch();
