@@ -186,26 +186,42 @@ interface LoadedTokens extends BatchTokens {
 
 const RECORDS_AT_ONCE = 16; // Token records per read
 const READS_AT_ONCE = 3; // Others are under way while one is decoded
+/** Vaults of the batches whose tokens are in memory besides the index, in 8 bytes each. */
+const VAULTS_AT_ONCE = 1 << 22;
 
-/** Builds the token index from the records of sealed batches, shard by shard over all batches. */
-async function loadTokens(ledger: Ledger): Promise<void> {
+/**
+ * Builds the token index from the records of sealed batches, shard by shard over many batches.
+ *
+ * A large store's batches come in several parts, so that their records do not take as much memory
+ * as the index itself. Each part has batches of all the store, so the first one tells how many
+ * tokens there are.
+ */
+export async function loadTokens(ledger: Ledger, vaultsAtOnce = VAULTS_AT_ONCE): Promise<void> {
   const batches = MODES.flatMap((mode) => sealedBatches(ledger, mode));
-  const loaded = await readTokens(ledger, batches);
-  ledger.minting.tokens = new TokenIndex(
-    loaded.reduce((sum, { hashes }) => sum + hashes.length, 0),
-  );
+  const vaults = vaultsIn(batches);
+  const parts = Math.max(1, Math.min(Math.ceil(vaults / vaultsAtOnce), batches.length));
+  for (let part = 0; part < parts; part++) {
+    const some = batches.filter((_, i) => i % parts === part);
+    const loaded = await readTokens(ledger, some);
+    const tokens = loaded.reduce((sum, { hashes }) => sum + hashes.length, 0);
+    if (part === 0)
+      ledger.minting.tokens = new TokenIndex((tokens / Math.max(1, vaultsIn(some))) * vaults);
+    indexTokens(ledger.minting.tokens, loaded);
+  }
+}
+
+function vaultsIn(batches: readonly records.BatchRecord[]): number {
+  return batches.reduce((sum, { vaultCount }) => sum + vaultCount, 0);
+}
+
+function indexTokens(index: TokenIndex, loaded: readonly LoadedTokens[]): void {
   const ends = new Uint32Array(loaded.length);
   for (let shard = 0; shard < SHARDS; shard++) {
     for (const [i, { hashes, slots, firstRef }] of loaded.entries()) {
       const start = ends[i]!;
       let end = start;
       while (end < hashes.length && (hashes[end]! & (SHARDS - 1)) === shard) end++;
-      ledger.minting.tokens.insertAll(
-        shard,
-        hashes.subarray(start, end),
-        slots.subarray(start, end),
-        firstRef,
-      );
+      index.insertAll(shard, hashes.subarray(start, end), slots.subarray(start, end), firstRef);
       ends[i] = end;
     }
   }
@@ -225,10 +241,13 @@ function sealedBatches(ledger: Ledger, mode: Mode): records.BatchRecord[] {
   return sealed;
 }
 
+/** The tokens of these batches, all in one piece of memory. */
 async function readTokens(
   ledger: Ledger,
   batches: readonly records.BatchRecord[],
 ): Promise<LoadedTokens[]> {
+  const words = new Uint32Array(2 * vaultsIn(batches));
+  let used = 0;
   const reads = Math.ceil(batches.length / RECORDS_AT_ONCE);
   const firsts = Array.from({ length: reads }, (_, i) => i * RECORDS_AT_ONCE);
   const readFrom = async (first: number) => {
@@ -244,7 +263,9 @@ async function readTokens(
       const place = { mode, firstOrdinal: ledger.batches.refs.firstOrdinalOf(mode, batchNumber) };
       // The last vault is within bounds, so all are.
       ledger.batches.refs.refOf(place, vaultCount - 1);
-      return { ...decodeBatchTokens(record, name), firstRef: ledger.batches.refs.refOf(place, 0) };
+      const tokens = decodeBatchTokens(record, name, words.subarray(used));
+      used += 2 * tokens.hashes.length;
+      return { ...tokens, firstRef: ledger.batches.refs.refOf(place, 0) };
     });
   };
   return (await severalAtOnce(firsts, readFrom, READS_AT_ONCE)).flat();

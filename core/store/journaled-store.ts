@@ -5,6 +5,11 @@ import type { Journal, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { keyOf, PREFIX } from "./store-keys.ts";
 
 const ENTRIES_AT_ONCE = 1_024; // Entries copied at once
+/**
+ * Most bytes of records that a copy writes at once, apart from the last record. LevelDB holds a
+ * write three times, and makes one table of it however long it is, which whoever reads it maps.
+ */
+export const BYTES_AT_ONCE = 1 << 20;
 const COPYING = 0.5; // The part of the time that the copy takes; its comparison takes the rest
 /**
  * Last entries of a journal that must equal the store's. Ids in them are random, so another store's
@@ -66,16 +71,19 @@ export async function bringUp(
   const total = await journalLength(store);
   let length = before;
   let entries: Uint8Array[] = [];
+  let bytes = 0;
   const append = async (): Promise<void> => {
     signal?.throwIfAborted();
     if (entries.length > 0) await answered(async () => journal.append(length, entries));
     length += entries.length;
     entries = [];
+    bytes = 0;
     onProgress?.(length);
     onShare?.((COPYING * length) / total);
   };
   for await (const [, entry] of store.entries(journalFrom(before))) {
-    if (entries.push(entry) >= ENTRIES_AT_ONCE) await append();
+    bytes += entry.length;
+    if (entries.push(entry) >= ENTRIES_AT_ONCE || bytes >= BYTES_AT_ONCE) await append();
   }
   await append();
   return { entries: length, added: length - before };

@@ -3,6 +3,7 @@ import { KzgThread } from "../protocol/kzg/kzg-thread.ts";
 import { FORMAT_VERSION, formatRecord, requireFormat } from "../store/format.ts";
 import { newSecrets } from "../store/genesis.ts";
 import { decodeEntry } from "../store/journal.ts";
+import { BYTES_AT_ONCE } from "../store/journaled-store.ts";
 import { holdsStore } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts";
@@ -110,14 +111,19 @@ function asPut({ key, value }: Expected): StoreOperation {
 
 function recordsIn(store: Store) {
   let waiting: StoreOperation[] = [];
+  let bytes = 0;
   const flush = async (): Promise<void> => {
     const operations = waiting;
     waiting = [];
+    bytes = 0;
     if (operations.length > 0) await store.write(operations);
   };
   const put = async (operations: readonly StoreOperation[]): Promise<void> => {
-    for (const operation of operations) waiting.push(operation);
-    if (waiting.length >= RECORDS_AT_ONCE) await flush();
+    for (const operation of operations) {
+      waiting.push(operation);
+      if (operation.type === "put") bytes += operation.value.length;
+      if (waiting.length >= RECORDS_AT_ONCE || bytes >= BYTES_AT_ONCE) await flush();
+    }
   };
   return { put, flush };
 }

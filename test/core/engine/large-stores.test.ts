@@ -1,0 +1,104 @@
+import { expect, test, vi } from "vitest";
+import { restoreStore } from "../../../core/index.ts";
+import { readLimits } from "../../../core/ledger/options.ts";
+import { loadTokens, openLedger } from "../../../core/lifecycle/start.ts";
+import type { StoreOperation } from "../../../core/store/ports.ts";
+import { PREFIX } from "../../../core/store/store-keys.ts";
+import { decodeBatchTokens, TokenIndex } from "../../../core/store/token-index.ts";
+import { NaiveJournal, NaiveStore } from "../naive/naive-store.ts";
+import { type Fixture, fixture, mintOf, requestOf, SETTLEMENT } from "./fixture.ts";
+
+const MEGABYTE = 1 << 20;
+
+const sizeOf = (records: readonly Uint8Array[]) =>
+  records.reduce((sum, record) => sum + record.length, 0);
+
+/** Mints ERC-721 tokens from a number on, in one request. */
+async function mintTokens({ engine, tenant, assets }: Fixture, from: bigint, count: number) {
+  const ids = Array.from({ length: count }, (_, i) => from + BigInt(i));
+  const mints = ids.map((id) => mintOf(assets.erc721, String(id)));
+  await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+}
+
+/** A journal and a store that note the bytes of each write. */
+function noting() {
+  const [appended, written]: [number[], number[]] = [[], []];
+  class Journal extends NaiveJournal {
+    override append(length: number, entries: readonly Uint8Array[]) {
+      appended.push(sizeOf(entries));
+      return super.append(length, entries);
+    }
+  }
+  class Store extends NaiveStore {
+    override write(operations: readonly StoreOperation[]) {
+      written.push(sizeOf(operations.map((one) => (one.type === "put" ? one.value : one.key))));
+      return super.write(operations);
+    }
+  }
+  return { appended, written, journal: new Journal(), store: new Store() };
+}
+
+test("a backup and a restored store are written a megabyte at a time", async () => {
+  const made = await fixture();
+  const REQUESTS = 24;
+  // Ids of 78 digits: an entry takes some 80 kB.
+  for (let i = 0; i < REQUESTS; i++) await mintTokens(made, 10n ** 77n + 1_000n * BigInt(i), 1_000);
+  const { appended, written, journal, store } = noting();
+  await made.engine.operator.backup(journal);
+  await made.engine.close();
+  const longest = Math.max(...journal.list.map((entry) => entry.length));
+  expect(sizeOf(journal.list)).toBeGreaterThan(1.5 * MEGABYTE);
+  expect(Math.max(...appended)).toBeLessThan(MEGABYTE + longest);
+  await restoreStore(journal, store);
+  expect(Math.max(...written)).toBeLessThan(MEGABYTE + longest);
+  expect(written.length).toBeLessThan(10);
+});
+
+test("an opening store takes its tokens into the index in parts, with the same result", async () => {
+  const made = await fixture();
+  const BATCHES = 12;
+  for (let i = 0; i < BATCHES; i++) {
+    await mintTokens(made, 1_000n * BigInt(i), 20 + 3 * i);
+    await made.engine.operator.seal("validium");
+  }
+  await made.engine.close();
+  const options = { store: made.database, settlement: SETTLEMENT, environment: "sandbox" } as const;
+  const { ledger } = await openLedger(options, readLimits(), () => {}, "standby");
+  const stored = [];
+  const range = {
+    gte: Buffer.from([PREFIX.batchTokens]),
+    lt: Buffer.from([PREFIX.batchTokens + 1]),
+  };
+  for await (const [, record] of ledger.store.entries(range))
+    stored.push(decodeBatchTokens(record, "a batch"));
+  const hashes = stored.flatMap((batch) => [...batch.hashes]);
+  const found = () =>
+    hashes.map((hash) => (ledger.minting.tokens.candidates(hash) ?? []).sort((a, b) => a - b));
+
+  await loadTokens(ledger, hashes.length);
+  const expected = found();
+  expect(expected.every((refs) => refs.length > 0)).toBe(true);
+  for (const vaultsAtOnce of [1, 50, 130]) {
+    const [reads, taken]: [number[], number[]] = [[], []];
+    vi.spyOn(ledger.store, "getMany").mockImplementation(async (keys) => {
+      reads.push(taken.length);
+      return Promise.all(keys.map((key) => ledger.store.get(key)));
+    });
+    const { insertAll } = TokenIndex.prototype;
+    vi.spyOn(TokenIndex.prototype, "insertAll").mockImplementation(function (
+      this: TokenIndex,
+      ...some
+    ) {
+      taken.push(...some[1]);
+      insertAll.apply(this, some);
+    });
+    await loadTokens(ledger, vaultsAtOnce);
+    vi.restoreAllMocks();
+    expect(found()).toEqual(expected);
+    // The tokens of one part are in the index before the next part is read.
+    const parts = Math.min(BATCHES, Math.ceil(hashes.length / vaultsAtOnce));
+    expect(new Set(reads).size).toBe(parts);
+    expect(taken.length).toBe(hashes.length);
+  }
+  await ledger.store.close();
+});
