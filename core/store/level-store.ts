@@ -20,6 +20,11 @@ const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
  * of 1,000 whoever reads a whole store holds a store's worth of memory.
  */
 export const MAX_OPEN_FILES = 74; // The least that it takes: 64 tables, and 10 files besides
+/**
+ * Bytes of records that LevelDB gathers in memory before it writes a table: four times its default,
+ * so that it merges tables a third as often. That merging was a third of a mint's CPU.
+ */
+const WRITE_BUFFER = 16 << 20;
 const OPEN_DATABASES = new WeakSet<Database>(); // Databases that an engine in this process has open
 
 /** A store in a folder holds these besides its database. */
@@ -66,7 +71,7 @@ export class LevelStore implements Store {
       }),
     );
     const lock = begun.use(await guarded(LevelLock.take(folder.path)));
-    const options = { ...BINARY, maxOpenFiles: MAX_OPEN_FILES };
+    const options = { ...BINARY, maxOpenFiles: MAX_OPEN_FILES, writeBufferSize: WRITE_BUFFER };
     const db = await opened(new Level<Buffer, Buffer>(folder.path, options));
     const level = new LevelStore(db, { folder, lock }, sync);
     begun.defer(() => db.close());
