@@ -28,7 +28,7 @@ import type { Code, handleError } from "./http/errors.ts";
 import { EventFeeds } from "./http/event-feeds.ts";
 import { KeptAnswers } from "./http/idempotency.ts";
 import type { LogOptions } from "./http/log.ts";
-import { EventLoopTurns } from "./http/turns.ts";
+import { EventLoopTurns, whenSpare } from "./http/turns.ts";
 import { outgoingBatches } from "./http/wire/batch-data.ts";
 import { BufferPool } from "./http/wire/buffers.ts";
 import { type GasChain, gasOf } from "./jobs/chain.ts";
@@ -188,7 +188,9 @@ export function serviceOf(
     ),
     publicReads: new TokenBuckets("public", limits.publicReads, now),
   };
-  const drops = { engine, pace: paceOf(turns, meters.key), onError: failed("a drop failed") };
+  // Requests have somebody who waits for them, drops only for their end.
+  const pace = paceOf(new EventLoopTurns(whenSpare), meters.key);
+  const drops = { engine, pace, onError: failed("a drop failed") };
   const verifySignature: ConstructorParameters<typeof WalletChallenges>[2] =
     home && (async (...signed) => (await home()).verifySignature(...signed));
   return {

@@ -7,9 +7,15 @@ import { ServerError } from "./errors.ts";
  * take turns.
  */
 export class EventLoopTurns {
+  readonly #later: (give: () => void) => void;
   readonly #waiting = new Map<string, Set<() => void>>();
   /** The end of each caller's newest large work. */
   readonly #alone = new Map<string, Promise<unknown>>();
+
+  /** @param later - calls its argument when the next turn may be given; default: in the next pass */
+  constructor(later: (give: () => void) => void = (give) => setImmediate(give)) {
+    this.#later = later;
+  }
 
   /**
    * Resolves at this caller's turn. Do the work before the next `await`, to stay in this pass of
@@ -19,7 +25,7 @@ export class EventLoopTurns {
   turn(caller: string, response?: ServerResponse): Promise<void> {
     return new Promise((resolve, reject) => {
       if (response?.destroyed) return reject(endedEarly());
-      if (this.#waiting.size === 0) setImmediate(() => this.#give());
+      if (this.#waiting.size === 0) this.#later(() => this.#give());
       const queue = this.#waiting.get(caller) ?? new Set();
       this.#waiting.set(caller, queue);
       const leave = () => {
@@ -58,9 +64,30 @@ export class EventLoopTurns {
     // Puts the caller behind the others.
     this.#waiting.delete(caller);
     if (queue.size > 0) this.#waiting.set(caller, queue);
-    if (this.#waiting.size > 0) setImmediate(() => this.#give());
+    if (this.#waiting.size > 0) this.#later(() => this.#give());
     go?.();
   }
+}
+
+/** A pass of this length did hardly anything else, so nobody waits. */
+const SPARE_MS = 0.5;
+/** Milliseconds of other work after which work that nobody waits for goes on all the same. */
+const OTHERS_MS = 10;
+
+/**
+ * Calls its argument when the event loop has hardly other work, or has done others' for a while. So
+ * pieces of a millisecond take a tenth of a busy loop, and all that is left of another.
+ */
+export function whenSpare(give: () => void): void {
+  let [since, others] = [performance.now(), 0];
+  const look = () => {
+    const now = performance.now();
+    const took = now - since;
+    [since, others] = [now, others + took];
+    if (took < SPARE_MS || others >= OTHERS_MS) give();
+    else setImmediate(look);
+  };
+  setImmediate(look);
 }
 
 /** Answers nobody: the connection has ended. */

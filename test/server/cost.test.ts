@@ -3,7 +3,7 @@ import { setImmediate as pass } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { MintmarkError } from "../../core/index.ts";
 import { HeldBytes } from "../../server/http/access/rate-account.ts";
-import { EventLoopTurns } from "../../server/http/turns.ts";
+import { EventLoopTurns, whenSpare } from "../../server/http/turns.ts";
 import { BufferPool } from "../../server/http/wire/buffers.ts";
 import { Metrics } from "../../server/process/metrics.ts";
 import { mintAnswer, mintToWire } from "../../server/routes/mint-answer.ts";
@@ -170,6 +170,31 @@ describe("what a request costs", () => {
     expect(order.length).toBeLessThanOrEqual(2);
     await Promise.all(all);
     expect(order).toEqual(["a", "b", "a", "a"]);
+  });
+
+  it("gives a drop a tenth of a busy loop, and each pass of an idle one", async () => {
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    try {
+      const turns = new EventLoopTurns(whenSpare);
+      let [given, over] = [0, false];
+      const work = (async () => {
+        for (; !over; given++) await turns.turn("drop");
+      })();
+      for (let i = 0; i < 100; i++) {
+        now += 2;
+        await pass();
+      }
+      expect(given).toBeGreaterThanOrEqual(15);
+      expect(given).toBeLessThanOrEqual(25);
+      given = 0;
+      for (let i = 0; i < 100; i++) await pass();
+      expect(given).toBeGreaterThan(80);
+      over = true;
+      await work;
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it("lets a key hold what its application has left, and an application what is free", async () => {
