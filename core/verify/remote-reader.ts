@@ -1,8 +1,9 @@
 import type { MessagePort, Worker } from "node:worker_threads";
 import { type ErrorCode, MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
-import type { KeyRange, StoreReader } from "../store/ports.ts";
+import type { KeyRange, StoreOperation, StoreReader } from "../store/ports.ts";
 import type { Commit } from "./reference-derive.ts";
+import type { Target } from "./restore-records.ts";
 
 /**
  * A thread asks the thread of the store. Keys and values are packed, because a copy of a view would
@@ -16,6 +17,8 @@ export type StoreQuestion =
   | { readonly type: "getMany"; readonly keys: Uint8Array<ArrayBuffer> }
   | { readonly type: "open"; readonly range: KeyRange }
   | { readonly type: "next" | "close"; readonly scan: number }
+  /** Keys and values in turn. */
+  | { readonly type: "write"; readonly records: Uint8Array<ArrayBuffer> }
   | { readonly type: "commit"; readonly blob: Uint8Array };
 
 export type StoreAnswer = Uint8Array<ArrayBuffer> | number | Hex | null;
@@ -79,14 +82,14 @@ export function errorOf({ code, message, cause }: Failure): Error {
   return code === null ? new Error(message, options) : new MintmarkError(code, message, options);
 }
 
-/** Answers questions about a store's snapshot. */
+/** Answers questions about a store's snapshot, or writes into a store that is being restored. */
 export class StoreAnswers {
-  readonly #store: StoreReader;
+  readonly #store: StoreReader | Target;
   readonly #commit: Commit;
   readonly #scans = new Map<number, AsyncIterator<[Buffer, Buffer]>>();
   #opened = 0;
 
-  constructor(store: StoreReader, commit: Commit) {
+  constructor(store: StoreReader | Target, commit: Commit) {
     this.#store = store;
     this.#commit = commit;
   }
@@ -97,6 +100,7 @@ export class StoreAnswers {
       const keys = unpacked(question.keys).flatMap((key) => key ?? []);
       return packed(await this.#store.getMany(keys));
     }
+    if (question.type === "write") return this.#write(unpacked(question.records) as Buffer[]);
     if (question.type === "open") return this.#open(question.range);
     const scan = this.#scans.get(question.scan);
     if (question.type === "close") {
@@ -118,6 +122,15 @@ export class StoreAnswers {
     for (const scan of this.#scans.values()) await scan.return?.();
   }
 
+  async #write(found: readonly Buffer[]): Promise<null> {
+    if (!("write" in this.#store)) throw new Error("a snapshot takes no records");
+    const operations: StoreOperation[] = [];
+    for (let i = 0; i < found.length; i += 2)
+      operations.push({ type: "put", key: found[i]!, value: found[i + 1]! });
+    await this.#store.write(operations);
+    return null;
+  }
+
   #open(range: KeyRange): number {
     const bounds = Object.entries(range).map(([name, bound]) => [
       name,
@@ -131,8 +144,8 @@ export class StoreAnswers {
   }
 }
 
-/** The store of another thread. */
-export class RemoteReader implements StoreReader {
+/** The store of another thread. It can be written to while it is restored. */
+export class RemoteStore implements Target {
   readonly #port: MessagePort | Worker;
   readonly #asked = new Map<number, PromiseWithResolvers<StoreAnswer>>();
   #next = 0;
@@ -174,6 +187,16 @@ export class RemoteReader implements StoreReader {
     } finally {
       await this.#ask({ type: "close", scan });
     }
+  }
+
+  async write(operations: readonly StoreOperation[]): Promise<void> {
+    const records = packed(
+      operations.flatMap((one) => {
+        if (one.type === "del") throw new Error("a restored store loses no record");
+        return [one.key, one.value];
+      }),
+    );
+    await this.#ask({ type: "write", records });
   }
 
   async commitment(blob: Uint8Array): Promise<Hex> {

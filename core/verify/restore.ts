@@ -3,19 +3,19 @@ import { KzgThread } from "../protocol/kzg/kzg-thread.ts";
 import { FORMAT_VERSION, formatRecord, requireFormat } from "../store/format.ts";
 import { newSecrets } from "../store/genesis.ts";
 import { decodeEntry } from "../store/journal.ts";
-import { BYTES_AT_ONCE } from "../store/journaled-store.ts";
 import { holdsStore } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts";
-import { HEAD_KEY, keyOf } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import type { Commit } from "./reference-derive.ts";
-import type { Expected } from "./reference-records.ts";
-import { derive, PROGRESS_EVERY, referenceOf, type VerifyOptions } from "./verify.ts";
+import { invalid, recordsIn, restoreRecords } from "./restore-records.ts";
+import { PROGRESS_EVERY, type VerifyOptions } from "./verify.ts";
+import { restoreOnThread } from "./verify-thread.ts";
 
 /** Options of {@link restoreStore}. A store whose restoring was stopped is useless. */
 export type RestoreOptions = VerifyOptions;
 
-const RECORDS_AT_ONCE = 4_096;
+const SHORT = 1 << 20; // Bytes of a journal
 const COPYING = 0.05; // The part of the time that the journal's copy takes
 
 /**
@@ -50,29 +50,25 @@ export async function restoreStore(
     const length = await journal.length();
     const { onProgress = () => {}, onShare = () => {} } = options;
     let sequence = 0;
+    let copied = 0;
     for await (const entry of journal.read(0)) {
       options.signal?.throwIfAborted();
       await records.put([{ type: "put", key: keyOf.journal(sequence++), value: entry }]);
+      copied += entry.length;
       if (sequence % PROGRESS_EVERY === 0) onShare((COPYING * sequence) / length);
     }
     await records.flush();
-    const report = (problem: string): never => {
-      throw invalid(problem);
-    };
     const commit: Commit = (blob) => kzg.commitment(blob);
-    const reference = await referenceOf(target, report, commit, () => records.flush());
     const following = {
       ...options,
       onShare: (share: number) => onShare(COPYING + share * (1 - COPYING)),
     };
-    await derive(target, reference, following, (expected) => records.put(expected.map(asPut)));
-    const last = await reference.finish();
-    await records.put(last.filter(({ key }) => !key.equals(HEAD_KEY)).map(asPut));
-    await records.flush();
-    await target.write(last.filter(({ key }) => key.equals(HEAD_KEY)).map(asPut));
-    onProgress(reference.entries);
+    // The thread would take longer to start than a short journal takes.
+    const restore = copied > SHORT ? restoreOnThread : restoreRecords;
+    const entries = await restore(target, following, commit);
+    onProgress(entries);
     onShare(1);
-    return reference.entries;
+    return entries;
   } finally {
     await kzg.close();
     await target.close();
@@ -94,36 +90,9 @@ async function formatOver(journal: Journal): Promise<readonly StoreOperation[]> 
   throw invalid("it is empty");
 }
 
-function invalid(problem: string): MintmarkError {
-  return new MintmarkError("store_corrupt", `The journal gives no store: ${problem}.`);
-}
-
 function notEmpty(): MintmarkError {
   return new MintmarkError(
     "store_mismatch",
     "The new store already holds records; give an empty one.",
   );
-}
-
-function asPut({ key, value }: Expected): StoreOperation {
-  return { type: "put", key, value };
-}
-
-function recordsIn(store: Store) {
-  let waiting: StoreOperation[] = [];
-  let bytes = 0;
-  const flush = async (): Promise<void> => {
-    const operations = waiting;
-    waiting = [];
-    bytes = 0;
-    if (operations.length > 0) await store.write(operations);
-  };
-  const put = async (operations: readonly StoreOperation[]): Promise<void> => {
-    for (const operation of operations) {
-      waiting.push(operation);
-      if (operation.type === "put") bytes += operation.value.length;
-      if (waiting.length >= RECORDS_AT_ONCE || bytes >= BYTES_AT_ONCE) await flush();
-    }
-  };
-  return { put, flush };
 }

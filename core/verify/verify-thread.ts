@@ -11,13 +11,19 @@ import {
   failureOf,
   StoreAnswers,
 } from "./remote-reader.ts";
+import type { Target } from "./restore-records.ts";
 import type { VerifyOptions, VerifyReport } from "./verify.ts";
 
 export type Progressed = { readonly entries: number } | { readonly share: number };
 
 export type Ended =
-  | { readonly report: VerifyReport; readonly failure: null }
-  | { readonly report: null; readonly failure: Failure };
+  | { readonly result: VerifyReport | number; readonly failure: null }
+  | { readonly result: null; readonly failure: Failure };
+
+/** The settlement of the store to be verified; null to restore a store. */
+export interface Task {
+  readonly settlement: Settlement | null;
+}
 
 /** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(
@@ -43,31 +49,52 @@ export function verifyOnThread(
   commit: Commit,
   oldGenerations: readonly number[] = OLD_MB,
 ): Promise<VerifyReport> {
-  return opened.atSnapshot(async (store) => {
-    for (const [i, maxOldGenerationSizeMb] of oldGenerations.entries()) {
-      const limits = { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: YOUNG_MB };
-      try {
-        return await verifyOnce(store, settlement, options, commit, limits);
-      } catch (error) {
-        const isFull = (error as { readonly code?: unknown }).code === "ERR_WORKER_OUT_OF_MEMORY";
-        if (!isFull || i === oldGenerations.length - 1) throw error;
-      }
-    }
-    throw new Error("there is no old generation to try");
-  });
+  return opened.atSnapshot((store) =>
+    onThread<VerifyReport>({ settlement }, store, options, commit, oldGenerations),
+  );
 }
 
-async function verifyOnce(
-  store: StoreReader,
-  settlement: Settlement,
+/** `restoreRecords` on a thread of its own, because only a thread's heap can be bounded. */
+export function restoreOnThread(
+  target: Target,
+  options: VerifyOptions,
+  commit: Commit,
+  oldGenerations: readonly number[] = OLD_MB,
+): Promise<number> {
+  return onThread<number>({ settlement: null }, target, options, commit, oldGenerations);
+}
+
+async function onThread<T extends VerifyReport | number>(
+  task: Task,
+  store: StoreReader | Target,
+  options: VerifyOptions,
+  commit: Commit,
+  oldGenerations: readonly number[],
+): Promise<T> {
+  for (const [i, maxOldGenerationSizeMb] of oldGenerations.entries()) {
+    const limits = { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: YOUNG_MB };
+    try {
+      return (await onThreadOnce(task, store, options, commit, limits)) as T;
+    } catch (error) {
+      const isFull = (error as { readonly code?: unknown }).code === "ERR_WORKER_OUT_OF_MEMORY";
+      if (!isFull || i === oldGenerations.length - 1) throw error;
+    }
+  }
+  throw new Error("there is no old generation to try");
+}
+
+async function onThreadOnce(
+  task: Task,
+  store: StoreReader | Target,
   { signal, onProgress, onShare }: VerifyOptions,
   commit: Commit,
   resourceLimits: ResourceLimits,
-): Promise<VerifyReport> {
+): Promise<VerifyReport | number> {
   signal?.throwIfAborted();
   const answers = new StoreAnswers(store, commit);
-  const ended = Promise.withResolvers<VerifyReport>();
-  const worker = startThread(WORKER, "mintmark-verify", { workerData: settlement, resourceLimits });
+  const ended = Promise.withResolvers<VerifyReport | number>();
+  const name = task.settlement === null ? "mintmark-restore" : "mintmark-verify";
+  const worker = startThread(WORKER, name, { workerData: task, resourceLimits });
   const stop = () => ended.reject(signal?.reason);
   signal?.addEventListener("abort", stop);
   let answering = Promise.resolve();
@@ -80,13 +107,13 @@ async function verifyOnce(
     worker.postMessage(answered, moved);
   };
   worker.on("error", ended.reject);
-  worker.on("exit", () => ended.reject(new Error("The thread of verify has ended.")));
+  worker.on("exit", () => ended.reject(new Error(`The thread ${name} has ended.`)));
   worker.on("message", (message: Asked | Progressed | Ended) => {
     if ("question" in message) answering = Promise.all([answering, answer(message)]).then(() => {});
     else if ("entries" in message) onProgress?.(message.entries);
     else if ("share" in message) onShare?.(message.share);
     else if (message.failure !== null) ended.reject(errorOf(message.failure));
-    else ended.resolve(message.report);
+    else ended.resolve(message.result);
   });
   try {
     return await ended.promise;

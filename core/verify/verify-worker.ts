@@ -1,25 +1,32 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { Settlement } from "../ports.ts";
 import { giveWay } from "../thread.ts";
-import type { Ended, Progressed } from "./verify-thread.ts";
+import type { Ended, Progressed, Task } from "./verify-thread.ts";
 
-/** The thread of core/verify/verify-thread.ts: verifies one store, and ends. */
+/** The thread of core/verify/verify-thread.ts: verifies or restores one store, and ends. */
 const port = parentPort;
 if (port !== null) {
+  const { settlement } = workerData as Task;
   // Before the modules are compiled, which takes longer than a small store takes.
-  giveWay();
-  const { failureOf, RemoteReader } = await import("./remote-reader.ts");
-  const { verifyReader } = await import("./verify.ts");
-  const reader = new RemoteReader(port);
+  if (settlement !== null) giveWay();
+  const { failureOf, RemoteStore } = await import("./remote-reader.ts");
+  const store = new RemoteStore(port);
   const tell = (message: Progressed | Ended) => port.postMessage(message);
   const following = {
     onProgress: (entries: number) => tell({ entries }),
     onShare: (share: number) => tell({ share }),
   };
-  const settlement = workerData as Settlement;
-  verifyReader(reader, settlement, following, (blob) => reader.commitment(blob))
-    .then((report): Ended => ({ report, failure: null }))
-    .catch((error: unknown): Ended => ({ report: null, failure: failureOf(error) }))
+  const commit = (blob: Uint8Array) => store.commitment(blob);
+  const work = async () => {
+    if (settlement === null) {
+      const { restoreRecords } = await import("./restore-records.ts");
+      return restoreRecords(store, following, commit);
+    }
+    const { verifyReader } = await import("./verify.ts");
+    return verifyReader(store, settlement, following, commit);
+  };
+  work()
+    .then((result): Ended => ({ result, failure: null }))
+    .catch((error: unknown): Ended => ({ result: null, failure: failureOf(error) }))
     .then((ended) => {
       tell(ended);
       port.close();

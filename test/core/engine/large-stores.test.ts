@@ -2,9 +2,12 @@ import { expect, test, vi } from "vitest";
 import { restoreStore } from "../../../core/index.ts";
 import { readLimits } from "../../../core/ledger/options.ts";
 import { loadTokens, openLedger } from "../../../core/lifecycle/start.ts";
+import { newSecrets } from "../../../core/store/genesis.ts";
 import type { StoreOperation } from "../../../core/store/ports.ts";
-import { PREFIX } from "../../../core/store/store-keys.ts";
+import { keyOf, PREFIX } from "../../../core/store/store-keys.ts";
 import { decodeBatchTokens, TokenIndex } from "../../../core/store/token-index.ts";
+import { restoreRecords } from "../../../core/verify/restore-records.ts";
+import { restoreOnThread } from "../../../core/verify/verify-thread.ts";
 import { NaiveJournal, NaiveStore } from "../naive/naive-store.ts";
 import { type Fixture, fixture, mintOf, requestOf, SETTLEMENT } from "./fixture.ts";
 
@@ -52,6 +55,60 @@ test("a backup and a restored store are written a megabyte at a time", async () 
   await restoreStore(journal, store);
   expect(Math.max(...written)).toBeLessThan(MEGABYTE + longest);
   expect(written.length).toBeLessThan(10);
+});
+
+const noBlobs = () => Promise.reject(new Error("no blob here"));
+
+test("a thread restores the records that the caller's thread restores, also in a second heap", async () => {
+  const made = await fixture();
+  for (let i = 0; i < 3; i++) {
+    await mintTokens(made, 1_000n * BigInt(i), 1_000);
+    await made.engine.operator.seal("validium");
+  }
+  const journal = new NaiveJournal();
+  await made.engine.operator.backup(journal);
+  await made.engine.close();
+  const entries = journal.list.map((value, i) => ({
+    type: "put" as const,
+    key: keyOf.journal(i),
+    value,
+  }));
+  const begun = [...newSecrets(), ...entries];
+  const recordsOf = async (restore: (store: NaiveStore) => Promise<number>) => {
+    const store = new NaiveStore();
+    await store.write(begun);
+    expect(await restore(store)).toBe(journal.list.length);
+    return Array.fromAsync(store.entries({}), ([key, value]) => [key.toString("hex"), value]);
+  };
+  const expected = await recordsOf((store) => restoreRecords(store, {}, noBlobs));
+  expect(expected.length).toBeGreaterThan(begun.length);
+  const second = await recordsOf((store) => restoreOnThread(store, {}, noBlobs, [4, 512]));
+  expect(second).toEqual(expected);
+  const tooSmall = recordsOf((store) => restoreOnThread(store, {}, noBlobs, [4]));
+  await expect(tooSmall).rejects.toMatchObject({ code: "ERR_WORKER_OUT_OF_MEMORY" });
+});
+
+test("a restoring thread ends with its caller's signal, and tells of a journal that gives no store", async () => {
+  const made = await fixture();
+  await mintTokens(made, 0n, 1_000);
+  const journal = new NaiveJournal();
+  await made.engine.operator.backup(journal);
+  await made.engine.close();
+  const storeOf = async (from: number) => {
+    const store = new NaiveStore();
+    const put = (value: Uint8Array, i: number) =>
+      ({ type: "put", key: keyOf.journal(i), value }) as const;
+    await store.write([...newSecrets(), ...journal.list.toSpliced(from, 1).map(put)]);
+    return store;
+  };
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const restoring = restoreOnThread(await storeOf(journal.list.length), { signal }, noBlobs);
+  stopped.abort(new Error("enough"));
+  await expect(restoring).rejects.toThrow("enough");
+  // Without the entry after genesis, which later ones build on.
+  const wrong = restoreOnThread(await storeOf(1), {}, noBlobs);
+  await expect(wrong).rejects.toMatchObject({ code: "store_corrupt" });
 });
 
 test("an opening store takes its tokens into the index in parts, with the same result", async () => {
