@@ -215,7 +215,7 @@ describe("the examples, run as their reader runs them", () => {
       const vaultId = /vaultId\s+(\d+)/.exec(back)?.[1];
       const deposits = async () =>
         (await answer(client.GET("/api/v1/deposits"))).data.map((each) => each.vaultId);
-      await expect.poll(deposits, { timeout: 30_000 }).toContain(vaultId);
+      await expect.poll(deposits).toContain(vaultId);
       for (const text of ended) expect(text).toMatch(/status\s+finalized/);
       expect(ended[2]).toMatch(/status\s+revoked/);
       const sent = await paste(
@@ -255,7 +255,7 @@ describe("the examples, run as their reader runs them", () => {
         const gained = now.map((units, i) => units - (before[i] ?? 0n));
         expect(gained).toEqual([245n, 150n].map((each) => runs * each * 10n ** 9n));
       }
-    }, 180_000);
+    });
 
     test("the guide http mints, repeats, waits and is told, by curl and by Python", async () => {
       const { api, apiKey } = sandbox.description;
@@ -290,7 +290,7 @@ describe("the examples, run as their reader runs them", () => {
       await listens(listen, values, cwd, async () => {
         await shell(values + mint.commands.replaceAll("4711", "4714"), cwd);
       });
-    }, 180_000);
+    });
 
     /** Runs a guide's listener until the line that it promises, while `happens` does. */
     async function listens(step: Step, values: string, cwd: string, happens: () => Promise<void>) {

@@ -198,4 +198,4 @@ it("trades make what a naive twin says, and no unit more or less", async () => {
     }),
     { numRuns: 15 },
   );
-}, 180_000);
+});

@@ -82,7 +82,7 @@ describe("the sandbox, as a process", () => {
     const ids = vaults.map(({ vaultId }) => vaultId);
     const stateOf = async (vaultId: string) =>
       (await client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId } } })).data;
-    const polling = { timeout: 30_000, interval: 200 };
+    const polling = { interval: 200 };
     for (const id of ids)
       await expect.poll(async () => (await stateOf(id))?.status, polling).toBe("finalized");
     const key = toHex(at(USERS, 0).owner.getHdKey().privateKey ?? new Uint8Array());

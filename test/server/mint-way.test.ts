@@ -41,7 +41,7 @@ test("a mint of one token runs few functions of few files until it is durable", 
   const files = new Set(way.map(({ file }) => file));
   expect(way.length, names.join("\n")).toBeLessThanOrEqual(MOST.functions);
   expect(files.size, [...files].join("\n")).toBeLessThanOrEqual(MOST.files);
-}, 120_000);
+});
 
 test.each(["The life of a mint", "A withdrawal", "A transfer"])(
   "%s passes functions that are where docs/architecture.md says",

@@ -274,7 +274,7 @@ describe("a settlement in StarkExpress's form", () => {
       body: { ...counter, signature: signed.orderB.signature },
     });
     expect(again.body).toEqual(settled.body.orderB);
-  }, 60_000);
+  });
 
   test("counts as a fill, also for a server that starts later", async () => {
     const { engine, applicationId } = world;

@@ -386,4 +386,4 @@ test("tokens that come back behind a faulty node are credited once, whatever it 
   expect(credited).toHaveLength(FAULTS.length);
   expect((await engine.operator.verify()).problems).toEqual([]);
   await world.close();
-}, 120_000);
+});

@@ -115,7 +115,7 @@ describe("two players without gas", () => {
       args: [1n],
     });
     expect(lower(holder)).toBe(lower(buyer.owner.address));
-  }, 120_000);
+  });
 
   test("whose fill L1 refuses are told its reason, and what to do", async () => {
     const { engine, principal, users, l1, assets, vaults } = world;
@@ -169,12 +169,12 @@ describe("two players without gas", () => {
       failure: expect.stringContaining("cancelled it on L1"),
     });
     expect((await engine.operator.verify()).problems).toEqual([]);
-  }, 120_000);
+  });
 
   test("are not settled by a contract without the code of makings, which says so", async () => {
     const plain = await createWorld({ config: { transfers: false } });
     const trade = { maker: { vault: { vaultId: 1n } }, taker: { vault: { vaultId: 2n } } };
     expect(await plain.l1.checkTrade(trade as never)).toContain("makes no vaults");
     await plain.close();
-  }, 120_000);
+  });
 });
