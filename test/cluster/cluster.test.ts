@@ -111,9 +111,9 @@ describe("the journal on PostgreSQL", () => {
     const shard = newShard();
     await using one = await open(shard);
     await using two = await open(shard);
-    const first = await one.lead(server("one"), 400);
+    const first = await one.lead(server("one"), 60_000);
     await one.append(0, [Buffer.from("of one")]);
-    expect(await two.lead(server("two"), 400)).toBeNull();
+    expect(await two.lead(server("two"), 60_000)).toBeNull();
     // The lease ends at once, as if its server had stood still for longer than that.
     const takeOver = async () => {
       await database.primary.query(
@@ -652,8 +652,8 @@ describe("a cluster", () => {
 
   test("no server goes on with a journal that has lost what the server's store holds", async () => {
     const shard = newShard();
-    await using one = await join(shard, "one", { leaseMs: 1_000 });
-    await using two = await join(shard, "two", { leaseMs: 1_000 });
+    await using one = await join(shard, "one");
+    await using two = await join(shard, "two");
     await one.engine.applications.create({ name: "kept" });
     await one.engine.applications.create({ name: "lost" });
     await caughtUp(two, one);
