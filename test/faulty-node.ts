@@ -1,7 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { type Hex, hexToNumber, http, toHex } from "viem";
+import { setTimeout as pause } from "node:timers/promises";
+import { type Hex, hexToNumber, http, TimeoutError, toHex } from "viem";
 import type { Request } from "./settlement/fixture.ts";
 
 type Words = "known" | "underpriced" | "nonceUsed" | "broke" | "otherKind" | "pruned";
@@ -162,18 +163,19 @@ export class FaultyNode {
   #calls = 0;
   #struck = 0;
 
-  /** @param timeout - milliseconds that {@link request} waits for an answer */
+  /** @param timeout - milliseconds after which {@link request} fails that is not answered */
   constructor(chain: { readonly request: Request }, timeout = 1_000) {
     this.#chain = chain;
     const fetchFn = async (_: unknown, init: RequestInit = {}) => {
       const reply = await this.#replyTo(`${init.body}`);
       if (reply !== null) return new Response(reply.body, reply);
-      return new Promise<never>((_resolve, reject) => {
-        init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
-      });
+      // Viem fails so when its time for an answer is over.
+      await pause(timeout);
+      throw new TimeoutError({ body: JSON.parse(`${init.body}`), url: "http://node" });
     };
-    this.request = http("http://node", { retryCount: 0, fetchFn: fetchFn as never, timeout })({})
-      .request as Request;
+    // An answer on its way is awaited, however slow the machine is.
+    const options = { retryCount: 0, fetchFn: fetchFn as never, timeout: 300_000 };
+    this.request = http("http://node", options)({}).request as Request;
     this.#server.on("request", async (request, response) => {
       const reply = await this.#replyTo(await text(request)).catch(() => undefined);
       if (reply === undefined) request.socket.destroy();
