@@ -340,7 +340,7 @@ describe("the collector", () => {
 
   async function collector(
     faulty: readonly Fault[],
-    options: { batches?: readonly SealedBatch[] } = {},
+    options: { batches?: readonly SealedBatch[]; timeoutMs?: number } = {},
   ) {
     // Faulty ones at the end: the impersonator uses the first member's key.
     const clients: MemberClient[] = [];
@@ -356,7 +356,7 @@ describe("the collector", () => {
         members: clients,
         threshold: THRESHOLD,
         l1,
-        timeoutMs: 300,
+        ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
         earlierBatch: async (number) => at(batches, number),
       }),
     };
@@ -390,7 +390,7 @@ describe("the collector", () => {
   test("with three at fault reports each fault", async () => {
     const { dead, slow, "talking nonsense": nonsense } = faults;
     const three = [dead, slow, nonsense].filter((it) => it !== undefined);
-    const { committee, clients } = await collector(three);
+    const { committee, clients } = await collector(three, { timeoutMs: 300 });
     const failure = await committee.attest(batch, pointOf()).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "l1_failed" });
     for (const { address } of clients.slice(2)) expect(String(failure)).toContain(address);
