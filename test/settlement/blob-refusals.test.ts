@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { createPublicClient, http } from "viem";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { CommittedData } from "../../core/archive/committed-data.ts";
 import { chainReads } from "../../core/l1/chain.ts";
 import { cappedFees, capsOf, type Fees, higherFees } from "../../core/l1/fees.ts";
@@ -85,18 +85,23 @@ test("an honest source that has pruned old batches is still asked for a new one"
   const source = {
     name: "pruned",
     batchData: async (_: string, batchNumber: number) =>
-      batchNumber === 9 ? new Uint8Array([1]) : null,
+      batchNumber === 200 ? new Uint8Array([1]) : null,
   };
+  let now = 0;
   const slow = {
     ...source,
-    batchData: (...asked: [string, number]) => pause().then(() => source.batchData(...asked)),
+    batchData: (...asked: [string, number]) => {
+      now += 450;
+      return source.batchData(...asked);
+    },
   };
-  const pause = () => new Promise((done) => setTimeout(done, 60));
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  onTestFinished(() => void vi.restoreAllMocks());
   const data = new CommittedData({} as never, {} as never, {
     sources: [slow as never],
-    wasteMs: 400,
+    wasteMs: 60_000,
   });
-  for (let batchNumber = 0; batchNumber < 9; batchNumber++) {
+  for (let batchNumber = 0; batchNumber < 200; batchNumber++) {
     expect(
       await data.find(
         { mode: "validium", batchNumber } as never,
@@ -106,7 +111,7 @@ test("an honest source that has pruned old batches is still asked for a new one"
     ).toBe(null);
   }
   const found = await data.find(
-    { mode: "validium", batchNumber: 9 } as never,
+    { mode: "validium", batchNumber: 200 } as never,
     async (bytes) => bytes,
     () => {},
   );
