@@ -251,8 +251,11 @@ describe("deliveries", () => {
   test("end after some days of failures with an event, and go on without a gap when enabled again", async () => {
     await start({ webhooks: { ...QUICK, giveUpAfterMs: 20 } });
     const { webhookId } = await create();
-    receiver.answer = (response) => void response.writeHead(503).end();
+    // The failures begin when both events are there, so that the webhook's own is the third.
+    const both = Promise.withResolvers<void>();
+    receiver.answer = (response) => void both.promise.then(() => response.writeHead(503).end());
     await happen(2);
+    both.resolve();
     await eventually(async () => expect((await look(webhookId)).status).toBe("disabled"));
     const { data } = (await world.send("GET", "/api/v1/events?after=5")).body;
     expect(data).toMatchObject([
