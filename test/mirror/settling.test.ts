@@ -337,7 +337,7 @@ describe("withdrawals of another chain's tokens", () => {
     const settler = await newMirrorSettler(world);
     const points = await mintFar("erc20", "validium", "", 5);
     await world.near.settler.round();
-    const soon = BigInt(Math.floor(Date.now() / 1000) + 90);
+    const soon = BigInt(Math.floor(Date.now() / 1000) + 1_800);
     const asked = await world.near.requestWithdrawal(points, 5n, soon, world.mirror.settlement);
     await settler.round();
     expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual([
