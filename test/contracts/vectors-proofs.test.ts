@@ -262,7 +262,8 @@ describe("Solidity and the core agree on proofs", () => {
     const property = fc.asyncProperty(
       anySlots,
       fc.nat(),
-      fc.nat(11),
+      // Nothing is changed from 11 on.
+      fc.nat(15),
       fc.nat(),
       async (slots, which, kind, n) => {
         const present = placeVaults(slots, "zk-rollup", 5).filter((vault) => vault !== null);
