@@ -215,14 +215,7 @@ const PREPARATION_ERRORS = [
   "order_not_allowed",
 ] as const;
 
-export const SIGNED_ERRORS = [
-  ...PREPARATION_ERRORS,
-  "order_exists",
-  "signature_invalid",
-  "l1_failed",
-] as const;
-
-export const FILL_ERRORS = ["order_ended", "fill_pending"] as const;
+const FILL_ERRORS = ["order_ended", "fill_pending"] as const;
 
 const fillPreparationBody = s.requestComponent("NewFillPreparation", {
   vaultId: s.vaultId.describe("It has what the order wants, or more; the rest stays in it."),
@@ -230,14 +223,30 @@ const fillPreparationBody = s.requestComponent("NewFillPreparation", {
     .optional()
     .describe("Seconds since 1970, 5 minutes to 30 days ahead. Default: in a day."),
 });
-const FILL = { vaultId: "9223372036854775808" };
-const FILL_SUMMARY = "What an owner signs to take an order: the order the other way round";
-
 const PREPARE = {
   vaultId: "9223372036854775808",
   want: { assetId: "0198c3e0-5d2f-7c31-9a64-1f0b8e7d2a11", amount: "250" },
 };
-const SIGNED = { ...EXAMPLE, signature: `0x${"00".repeat(65)}` };
+/** Both kinds of callers prepare, list and take orders by these. */
+const PREPARING = {
+  body: orderPreparationBody,
+  example: PREPARE,
+  success: json(200, "What to sign.", orderPreparation),
+  errors: PREPARATION_ERRORS,
+} as const;
+const PREPARING_FILL = {
+  ...PREPARING,
+  summary: "What an owner signs to take an order: the order the other way round",
+  body: fillPreparationBody,
+  example: { vaultId: PREPARE.vaultId },
+  errors: [...PREPARATION_ERRORS, ...FILL_ERRORS],
+} as const;
+const LISTING = {
+  body: orderBody,
+  example: { ...EXAMPLE, signature: `0x${"00".repeat(65)}` },
+  errors: [...PREPARATION_ERRORS, "order_exists", "signature_invalid", "l1_failed"],
+} as const;
+export const FILLING = { ...LISTING, errors: [...LISTING.errors, ...FILL_ERRORS] } as const;
 
 export const orderEndpoints: readonly Endpoint[] = [
   endpoint("Orders", "read", "GET /api/v1/order-terms", "getOrderTerms", {
@@ -263,10 +272,7 @@ export const orderEndpoints: readonly Endpoint[] = [
     summary: "What an owner signs to offer units of a vault for something else",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, with fee and royalty as shares, and the request to send with the signature. Changes nothing.",
-    body: orderPreparationBody,
-    example: PREPARE,
-    success: json(200, "What to sign.", orderPreparation),
-    errors: PREPARATION_ERRORS,
+    ...PREPARING,
     handle: async ({ engine, principal, body }) =>
       preparedToWire(engine.settlement, await ordersOf(engine).prepare(principal, body), ORDERS),
   }),
@@ -274,10 +280,8 @@ export const orderEndpoints: readonly Endpoint[] = [
     summary: "List an order that its maker has signed",
     description:
       "A vault has one open order at a time. The order holds nothing: its maker can still withdraw or transfer the vault, which makes the order stale. The same signed order always returns the same one.",
-    body: orderBody,
-    example: SIGNED,
+    ...LISTING,
     success: { ...json(201, "Listed.", order), headers: { Location: "Path of the order." } },
-    errors: SIGNED_ERRORS,
     async handle({ engine, principal, body, request, reply }) {
       const listed = await ordersOf(engine).create(principal, body, paidBy(request));
       reply.header("location", `${ORDERS}/${listed.orderId}`);
@@ -299,12 +303,8 @@ export const orderEndpoints: readonly Endpoint[] = [
       ordersOf(engine).get(applicationId, params.orderId),
   }),
   endpoint("Orders", "transfer", `POST ${ORDERS}/{orderId}/fills/prepare`, "prepareFill", {
-    summary: FILL_SUMMARY,
+    ...PREPARING_FILL,
     description: "Like `POST /api/v1/orders/prepare`. Changes nothing.",
-    body: fillPreparationBody,
-    example: FILL,
-    success: json(200, "What to sign.", orderPreparation),
-    errors: [...PREPARATION_ERRORS, ...FILL_ERRORS],
     async handle({ engine, principal, params: { orderId }, body }) {
       const prepared = await ordersOf(engine).prepareFill(principal, orderId, body);
       return preparedToWire(engine.settlement, prepared, `${ORDERS}/${orderId}/fills`);
@@ -314,10 +314,8 @@ export const orderEndpoints: readonly Endpoint[] = [
     summary: "Take an order by a signed counter-order",
     description:
       "Holds both vaults at once. The operator brings both orders to L1, which settles both or neither; nobody else pays. The same counter-order always returns the same one.",
-    body: orderBody,
-    example: SIGNED,
+    ...FILLING,
     success: json(202, "The counter-order.", order),
-    errors: [...SIGNED_ERRORS, ...FILL_ERRORS],
     async handle({ engine, service, principal, params: { orderId }, body, request }) {
       const orders = ordersOf(engine);
       const fill = () => orders.fill(principal, orderId, body, paidBy(request));
@@ -370,20 +368,15 @@ export const ownerOrderEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", `POST ${OWNERS}/prepare`, "prepareOwnerOrder", {
     summary: "What the signed-in owner signs to offer units of a vault for something else",
     description: `Like \`POST ${ORDERS}/prepare\`, where the application's terms let owners list.`,
-    body: orderPreparationBody,
-    example: PREPARE,
-    success: json(200, "What to sign.", orderPreparation),
-    errors: PREPARATION_ERRORS,
+    ...PREPARING,
     handle: async ({ engine, owner, body }) =>
       preparedToWire(engine.settlement, await ordersOf(engine).prepare({ owner }, body), OWNERS),
   }),
   endpoint("Owners", "owner", `POST ${OWNERS}`, "createOwnerOrder", {
     summary: "List an order of the signed-in owner",
     description: `Like \`POST ${ORDERS}\`.`,
-    body: orderBody,
-    example: SIGNED,
+    ...LISTING,
     success: json(201, "Listed.", ownersOrder),
-    errors: SIGNED_ERRORS,
     handle: ({ engine, owner, body, request }) =>
       ordersOf(engine).create({ owner }, body, paidBy(request)),
   }),
@@ -396,12 +389,9 @@ export const ownerOrderEndpoints: readonly Endpoint[] = [
     handle: ({ engine, owner, query }) => ordersOf(engine).list({ owner }, query),
   }),
   endpoint("Owners", "owner", `POST ${OWNERS}/{orderId}/fills/prepare`, "prepareOwnerFill", {
-    summary: FILL_SUMMARY,
+    ...PREPARING_FILL,
     description: `Like \`POST ${ORDERS}/{orderId}/fills/prepare\`.`,
-    body: fillPreparationBody,
-    example: FILL,
-    success: json(200, "What to sign.", orderPreparation),
-    errors: [...PREPARATION_ERRORS, ...FILL_ERRORS, "owner_relay_off"],
+    errors: [...PREPARING_FILL.errors, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, params: { orderId }, body }) {
       // Refuse before the owner signs for nothing.
       ownerRelay.requireFor(owner, 1);
@@ -412,10 +402,9 @@ export const ownerOrderEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", `POST ${OWNERS}/{orderId}/fills`, "createOwnerFill", {
     summary: "Take an order by a counter-order of the signed-in owner",
     description: `Like \`POST ${ORDERS}/{orderId}/fills\`. A fill counts as one vault of the day's that the operator pays for.`,
-    body: orderBody,
-    example: SIGNED,
+    ...FILLING,
     success: json(202, "The counter-order.", ownersOrder),
-    errors: [...SIGNED_ERRORS, ...FILL_ERRORS, "owner_relay_off"],
+    errors: [...FILLING.errors, "owner_relay_off"],
     async handle({ engine, service, owner, params: { orderId }, body, request }) {
       const { ownerRelay, fills } = service;
       const orders = ordersOf(engine);

@@ -6,7 +6,7 @@ import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { FILL_ERRORS, order, SIGNED_ERRORS } from "./orders.ts";
+import { FILLING, order } from "./orders.ts";
 
 /** A field of the original that L1 cannot carry here, and the reason. */
 function absent(why: string) {
@@ -73,7 +73,7 @@ export const settlementEndpoints: readonly Endpoint[] = [
       },
     },
     success: json(202, "Both orders.", settlement),
-    errors: [...SIGNED_ERRORS, ...FILL_ERRORS],
+    errors: FILLING.errors,
     async handle({ engine, service, principal, request, body }) {
       requireMirrored(body);
       try {

@@ -201,26 +201,32 @@ const PREPARATION_ERRORS = [
   "deadline_invalid",
 ] as const;
 
-const REQUEST_ERRORS = [...PREPARATION_ERRORS, "signature_invalid"] as const;
+/** Both kinds of callers prepare and request transfers by these. */
+const PREPARING = {
+  body: transferPreparationBody,
+  cost: entriesOf("transfers"),
+  example: { transfers: [{ vaultId: "9223372036854775808", to: `0x${"70".repeat(20)}` }] },
+  success: json(200, "What to sign.", transferPreparation),
+  errors: PREPARATION_ERRORS,
+} as const;
 
-const PREPARE = { transfers: [{ vaultId: "9223372036854775808", to: `0x${"70".repeat(20)}` }] };
-
-const REQUEST = {
-  transfers: [{ vaultId: "9223372036854775808", amount: "0", to: `0x${"70".repeat(20)}` }],
-  deadline: "1893456000",
-  signature: `0x${"00".repeat(65)}`,
-};
+const REQUESTING = {
+  body: transferBody,
+  cost: entriesOf("transfers"),
+  example: {
+    transfers: [{ vaultId: "9223372036854775808", amount: "0", to: `0x${"70".repeat(20)}` }],
+    deadline: "1893456000",
+    signature: `0x${"00".repeat(65)}`,
+  },
+  errors: [...PREPARATION_ERRORS, "signature_invalid"],
+} as const;
 
 export const transferEndpoints: readonly Endpoint[] = [
   endpoint("Transfers", "transfer", "POST /api/v1/transfers/prepare", "prepareTransfers", {
     summary: "What an owner signs to give vaults or parts of them away, or to redeem them",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. One vault that cannot be transferred refuses all.",
-    body: transferPreparationBody,
-    cost: entriesOf("transfers"),
-    example: PREPARE,
-    success: json(200, "What to sign.", transferPreparation),
-    errors: PREPARATION_ERRORS,
+    ...PREPARING,
     async handle({ engine, principal, body }) {
       const prepared = await engine.transfers.prepare(principal, asSigned(body));
       return transferPreparationToWire(engine.settlement, prepared, "/api/v1/transfers");
@@ -230,14 +236,11 @@ export const transferEndpoints: readonly Endpoint[] = [
     summary: "Transfer or redeem up to 1,024 vaults with one signature of their owner",
     description:
       "Takes all transfers or none, and holds their vaults at once. Owner and receivers pay no gas. The same signed list always returns the same transfer; a failed one is tried anew.",
-    body: transferBody,
-    cost: entriesOf("transfers"),
-    example: REQUEST,
+    ...REQUESTING,
     success: {
       ...json(202, "Accepted.", transferList),
       headers: { Location: "Path of the transfer." },
     },
-    errors: REQUEST_ERRORS,
     async handle({ engine, principal, body, reply }) {
       const accepted = await engine.transfers.request(principal, body);
       reply.header("location", `/api/v1/transfers/${accepted.transferId}`);
@@ -291,10 +294,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     summary: "What the signed-in owner signs to transfer or redeem its vaults",
     description:
       "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
-    body: transferPreparationBody,
-    cost: entriesOf("transfers"),
-    example: PREPARE,
-    success: json(200, "What to sign.", transferPreparation),
+    ...PREPARING,
     errors: [...PREPARATION_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       // Refuse before the owner signs for nothing.
@@ -307,11 +307,9 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     summary: "Transfer or redeem vaults of the signed-in owner with one signature",
     description:
       "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
-    body: transferBody,
-    cost: entriesOf("transfers"),
-    example: REQUEST,
+    ...REQUESTING,
     success: json(202, "Accepted.", ownersTransferList),
-    errors: [...REQUEST_ERRORS, "owner_relay_off"],
+    errors: [...REQUESTING.errors, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       // A repeated list is answered as before, and costs nothing more.
       const digest = transfersDigest(engine.settlement, body);
