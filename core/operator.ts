@@ -58,9 +58,9 @@ export type Operator = ReturnType<typeof operatorOf>;
 const SMALL = 4_096;
 
 function isSmall({ journal, tenants }: Ledger): boolean {
-  const counts = [...tenants.applications.latest.values()].map(({ nextSequence }) => nextSequence);
+  const counts = [...tenants.applications.durable.values()].map(({ nextSequence }) => nextSequence);
   const transactions = counts.reduce((sum, count) => sum + count, 0);
-  return journal.head.latest.journalLength <= SMALL && transactions <= SMALL;
+  return journal.head.durable.journalLength <= SMALL && transactions <= SMALL;
 }
 
 export function operatorOf(context: EngineContext, webhooks: Deliveries) {
@@ -183,7 +183,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
       );
     },
     /** The fault of the system's clock, with the remedy; null when it fits the journal. */
-    clockFault: () => ledger.journal.clock.fault(ledger.journal.head.latest.time),
+    clockFault: () => ledger.journal.clock.fault(ledger.journal.head.durable.time),
     /**
      * Why closed batches in blobs wait for KZG, with code `kzg_unavailable`; null while none waits.
      */

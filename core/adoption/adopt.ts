@@ -36,7 +36,7 @@ export async function adopt(
   if (ledger.l1.divergence === null)
     throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
   const known = new Set(
-    [...ledger.tenants.assets.latest.values()].filter(({ removed }) => !removed).map(assetName),
+    [...ledger.tenants.assets.durable.values()].filter(({ removed }) => !removed).map(assetName),
   );
   const unheld = new Set<string>();
   for (const asset of assets) {
@@ -101,7 +101,7 @@ function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlyS
       owners.add(typeof slot === "string" ? nobody : (slot.entry.owner.toLowerCase() as Address));
   }
   // An empty slot is kept with the store's first asset.
-  if (owners.has(nobody) && ledger.tenants.assets.latest.get(0) === undefined) {
+  if (owners.has(nobody) && ledger.tenants.assets.durable.get(0) === undefined) {
     const detail = "This store has no asset. Add the assets of L1's history, then adopt again.";
     throw new MintmarkError("asset_not_found", detail);
   }
@@ -114,7 +114,7 @@ function vaultCountsOf(ledger: Ledger, adopted: readonly AdoptedBatches[], mode:
   const first = there?.first ?? Number.POSITIVE_INFINITY;
   return (batchNumber: number): number | undefined =>
     batchNumber < first
-      ? ledger.batches.records[mode].latest.get(batchNumber)?.vaultCount
+      ? ledger.batches.records[mode].durable.get(batchNumber)?.vaultCount
       : there?.batches[batchNumber - first]?.vaultCount;
 }
 

@@ -47,14 +47,14 @@ export async function adoptHistory(
   return writer.alone(async (group) => {
     if (ledger.l1.divergence === null)
       throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
-    const dropped = await droppedBatches(ledger, adopted);
+    const dropped = await droppedBatches(ledger, group, adopted);
     const incoming = await incomingBatches({ ledger, group, holderOf }, adopted, dropped);
-    const lost = await lostOf(ledger, dropped, incoming);
+    const lost = await lostOf(ledger, group, dropped, incoming);
     const minted = dropped.flatMap(({ record, vaults }) => (record.transfers ? [] : vaults));
-    const unbound = await unboundBy(ledger, adopted, minted);
+    const unbound = await unboundBy(ledger, group, adopted, minted);
     const trees = new Map(
       adopted.map(({ mode, first }) => {
-        const history = ledger.batches.histories[mode].latest;
+        const history = ledger.batches.histories[mode].latest(group);
         return [mode, history.first(Math.min(first, history.count))];
       }),
     );
@@ -102,7 +102,8 @@ export async function adoptHistory(
     for (const { entry, lists, vaults } of incoming)
       if (lists !== null)
         await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);
-    for (const { mode, first, batches } of adopted) reopen(ledger, mode, first + batches.length);
+    for (const { mode, first, batches } of adopted)
+      reopen(ledger, group, mode, first + batches.length);
     ledger.minting.bindings.clear();
     group.onDurable(() => ledger.readers.tokenSums.forgetAll());
     const lostVaults = lost.flatMap(({ runs }) => runs).reduce((sum, { count }) => sum + count, 0);
@@ -112,12 +113,13 @@ export async function adoptHistory(
 
 async function droppedBatches(
   ledger: Ledger,
+  group: Group,
   adopted: readonly AdoptedBatches[],
 ): Promise<Dropped[]> {
   const dropped: Dropped[] = [];
   for (const { mode, first } of adopted) {
-    for (let number = first; number < ledger.batches.records[mode].latest.size; number++) {
-      const record = ledger.batches.records[mode].latest.get(number);
+    for (let number = first; number < ledger.batches.records[mode].latest(group).size; number++) {
+      const record = ledger.batches.records[mode].latest(group).get(number);
       if (record === undefined)
         throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       if (isCommitted(record)) throw new MintmarkError("batch_committed");
@@ -128,7 +130,12 @@ async function droppedBatches(
 }
 
 /** The vaults of each dropped batch that L1's history lacks. */
-async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: readonly Incoming[]) {
+async function lostOf(
+  ledger: Ledger,
+  group: Group,
+  dropped: readonly Dropped[],
+  incoming: readonly Incoming[],
+) {
   const lost: LostEntry[] = [];
   for (const { record, vaults } of dropped) {
     const { mode, batchNumber } = record;
@@ -139,7 +146,7 @@ async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: rea
       const own = vaults.at(slot);
       const theirs = there?.vaults[slot];
       const wasVoid =
-        runAt(ledger.batches.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
+        runAt(ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [], slot) !== null;
       const isThere =
         theirs?.userIndex === own.userIndex &&
         theirs.assetIndex === own.assetIndex &&
@@ -172,7 +179,7 @@ function failing(runs: readonly LostRun[]): VoidRun[] {
 
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
-  const voids = ledger.batches.voids[mode].latest.get(batchNumber) ?? [];
+  const voids = ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [];
   const valid = Array.from({ length: vaults.count }, (_, slot) => slot).filter(
     (slot) => runAt(voids, slot) === null,
   );
@@ -204,13 +211,13 @@ function addVaults(
   { mode, batchNumber }: BatchRecord,
   vaults: VaultColumns,
 ): void {
-  const voids = ledger.batches.voids[mode].latest.get(batchNumber) ?? [];
+  const voids = ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [];
   const firstOrdinal = ledger.batches.refs.firstOrdinalOf(mode, batchNumber);
   const assets = new Map<number, AssetRecord>();
   for (let slot = 0; slot < vaults.count; slot++) {
     if (runAt(voids, slot) !== null) continue;
     const { assetIndex, amount, blob } = vaults.at(slot);
-    const asset = assets.get(assetIndex) ?? ledger.tenants.assetAt(assetIndex);
+    const asset = assets.get(assetIndex) ?? ledger.tenants.assetNow(assetIndex, group);
     let { nextTokenId } = asset;
     if (asset.standard === "erc721") {
       ledger.minting.tokens.insert(
@@ -237,7 +244,7 @@ function putAdopted(
 ): void {
   const { mode, batchNumber, inBlobs, chunks, voids, given, batchRoot, dataHash, stateRoot } =
     entry;
-  beginAt(ledger.batches, mode, batchNumber);
+  beginAt(ledger.batches, group, mode, batchNumber);
   for (const [i, chunk] of chunks.entries())
     group.put(keyOf.chunk(mode, batchNumber, i), hexToBytes(chunk));
   putDerived(group, entry, derived);
@@ -272,15 +279,20 @@ function putAdopted(
 }
 
 /** The mode goes on after L1's batches. */
-function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
+function reopen(ledger: Ledger, group: Group, mode: Mode, batchNumber: number): void {
   ledger.batches.unsealed.forget(mode);
-  const firstOrdinal = beginAt(ledger.batches, mode, batchNumber);
-  ledger.batches.open(mode, batchNumber, firstOrdinal, ledger.journal.now());
+  const firstOrdinal = beginAt(ledger.batches, group, mode, batchNumber);
+  ledger.batches.open(mode, batchNumber, firstOrdinal, ledger.journal.now(group));
 }
 
 /** Places a batch behind the one before it. Returns the ordinal of its first vault. */
-function beginAt({ records, refs }: BatchTables, mode: Mode, batchNumber: number): number {
-  const vaults = records[mode].latest.get(batchNumber - 1)?.vaultCount ?? 0;
+function beginAt(
+  { records, refs }: BatchTables,
+  group: Group,
+  mode: Mode,
+  batchNumber: number,
+): number {
+  const vaults = records[mode].latest(group).get(batchNumber - 1)?.vaultCount ?? 0;
   const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
   refs.set(mode, batchNumber, firstOrdinal);
   return firstOrdinal;
@@ -302,6 +314,7 @@ function bindingOf(
  */
 async function unboundBy(
   ledger: Ledger,
+  group: Group,
   adopted: readonly { readonly mode: Mode; readonly first: number }[],
   dropped: readonly VaultColumns[],
 ): Promise<Iterable<Buffer>> {
@@ -310,7 +323,7 @@ async function unboundBy(
     for (const key of bindingsIn(ledger, vaults)) unbound.set(keyString(key), key);
   for (const { mode, first } of adopted) {
     for (let number = 0; number < first && unbound.size > 0; number++) {
-      const record = ledger.batches.records[mode].latest.get(number);
+      const record = ledger.batches.records[mode].latest(group).get(number);
       if (record === undefined)
         throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       const stays = await readBatchVaults(ledger, record);

@@ -134,10 +134,10 @@ function wordBatchOf({ data, assets }: AdoptedBatch): WordBatch {
  * by owner.
  */
 async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<Incoming> {
-  const { ledger, dropped, holderOf } = adopting;
+  const { ledger, group, dropped, holderOf } = adopting;
   const { mode, batchNumber, data } = batch;
   const here = dropped.find(({ record }) => isPlace(record, batch) && !record.transfers)?.vaults;
-  const now = ledger.journal.now();
+  const now = ledger.journal.now(group);
   const slots = slotsIn(ledger, batch);
   const voids = runsOf(
     slots.flatMap((found, slot) => (typeof found === "string" ? [[slot, found] as const] : [])),
@@ -221,7 +221,7 @@ function incomingOf(
 /** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */
 function assetIndices(ledger: Ledger): (asset: AssetId) => number {
   const indices = new Map<string, number>();
-  for (const { removed, chainId, assetType, assetIndex } of ledger.tenants.assets.latest.values())
+  for (const { removed, chainId, assetType, assetIndex } of ledger.tenants.assets.durable.values())
     if (!removed) indices.set(assetName({ chainId, assetType }), assetIndex);
   return (asset) => {
     const assetIndex = indices.get(assetName(asset));
@@ -264,7 +264,7 @@ export interface Adopting {
  */
 export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }: ProposedBatch) {
   const { ledger, group, known } = adopting;
-  const now = ledger.journal.now();
+  const now = ledger.journal.now(group);
   const vaults: StoredVault[] = [];
   const lists: AdoptedList[] = [];
   for (const signed of decodeTransferData(data)) {
@@ -296,10 +296,11 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
 /** Stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
 export function unknownVault({
   ledger,
+  group,
   holderOf,
-}: Pick<Adopting, "ledger" | "holderOf">): StoredVault {
+}: Pick<Adopting, "ledger" | "group" | "holderOf">): StoredVault {
   const owner = ledger.services.settlement.contract.toLowerCase() as Address;
-  const time = ledger.journal.now();
+  const time = ledger.journal.now(group);
   return {
     ...holderOf(owner),
     owner,
@@ -312,13 +313,13 @@ export function unknownVault({
 }
 
 async function sourceOf(
-  { ledger, known, dropped }: Adopting,
+  { ledger, group, known, dropped }: Adopting,
   vaultId: VaultId,
 ): Promise<AdoptedVault> {
   const adopted = known.get(vaultId);
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
-  const batch = ledger.batches.records[place.mode].latest.get(place.batchNumber);
+  const batch = ledger.batches.records[place.mode].latest(group).get(place.batchNumber);
   const isKept = place.mode === "made" || !dropped.some(({ record }) => isPlace(record, place));
   if (!isKept || batch === undefined || place.slot >= batch.vaultCount)
     return { vault: null, hops: 0 };

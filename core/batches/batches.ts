@@ -10,7 +10,7 @@ import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import type { EngineState } from "../protocol/proof.ts";
-import type { View } from "../store/group.ts";
+import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
@@ -59,7 +59,7 @@ function openBatch(ledger: Ledger, mode: Mode): Batch {
   const newest = batches.get(batches.size - 1);
   if (newest?.status === "open") {
     // Other batches without a seal are closed.
-    const first = batches.get(ledger.batches.unsealed.open(mode).batchNumber);
+    const first = batches.get(ledger.batches.unsealed.openNumber(mode));
     return batchView(first?.status === "open" ? first : newest);
   }
   const number = batches.size;
@@ -104,33 +104,31 @@ export function stateOver(ledger: Ledger, countValidium: number, countRollup: nu
 }
 
 /** The committed batches of a mode are its first ones, so bisection finds their number. */
-export function committedCount(ledger: Ledger, mode: Mode, view: View = "durable"): number {
-  const batches = ledger.batches.records[mode];
-  return firstWhere(batches.latest.size, (number) => !isCommitted(batches[view].get(number)));
+export function committedCount(ledger: Ledger, mode: Mode, group?: Group): number {
+  const batches = ledger.batches.records[mode].view(group);
+  return firstWhere(batches.size, (number) => !isCommitted(batches.get(number)));
 }
 
-/** Vaults of the mode that the store still has places for. */
-function placesLeft({ batches, services }: Ledger, mode: Mode): number {
-  const { firstOrdinal, vaults } = batches.unsealed.open(mode);
-  return Math.max(0, services.limits.places - firstOrdinal - vaults.count);
+/** All vaults of a mode in the readers' view, with void slots and open batches. */
+function vaultsIn({ batches }: Ledger, mode: Mode): number {
+  const { durable } = batches.records[mode];
+  const count = durable.size;
+  // The vaults before the open batch are known as one number; those from it on are counted.
+  const first = Math.min(Math.max(0, count - 1), batches.unsealed.openNumber(mode));
+  let vaults = batches.refs.firstOrdinalOf(mode, first);
+  for (let number = first; number < count; number++) vaults += durable.get(number)?.vaultCount ?? 0;
+  return vaults;
 }
 
-/** Uncommitted vaults in the readers' view, with void slots and open batches. */
 export function uncommittedVaults(ledger: Ledger): number {
-  return MODES.reduce((sum, mode) => {
-    const { durable } = ledger.batches.records[mode];
-    const count = durable.size;
-    // The vaults before the open batch are known as one number; those from it on are counted.
-    const first = Math.min(Math.max(0, count - 1), ledger.batches.unsealed.open(mode).batchNumber);
-    let vaults = ledger.batches.refs.firstOrdinalOf(mode, first);
-    for (let number = first; number < count; number++)
-      vaults += durable.get(number)?.vaultCount ?? 0;
-    return sum + vaults - committedVaults(ledger, mode, "durable");
-  }, 0);
+  return MODES.reduce(
+    (sum, mode) => sum + vaultsIn(ledger, mode) - committedVaults(ledger, mode),
+    0,
+  );
 }
 
-export function committedVaults(ledger: Ledger, mode: Mode, view: View): number {
-  return ledger.batches.refs.firstOrdinalOf(mode, committedCount(ledger, mode, view));
+export function committedVaults(ledger: Ledger, mode: Mode, group?: Group): number {
+  return ledger.batches.refs.firstOrdinalOf(mode, committedCount(ledger, mode, group));
 }
 
 /** A part of a sealed batch is missing or does not fit its roots. */
@@ -142,8 +140,13 @@ export function corruptBatch(mode: Mode, batchNumber: number, what: string): Min
 }
 
 /** A sealed batch in the writer's view. Throws `batch_not_found`, `proof_not_ready`. */
-export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
-  const batch = ledger.batches.records[requireMode(mode)].latest.get(batchNumber);
+export function latestBatch(
+  ledger: Ledger,
+  group: Group,
+  mode: Mode,
+  batchNumber: number,
+): BatchRecord {
+  const batch = ledger.batches.records[requireMode(mode)].latest(group).get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   if (batch.status === "open")
     throw new MintmarkError("proof_not_ready", "The batch is still open.");
@@ -154,8 +157,13 @@ export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): Ba
  * A sealed batch that L1 can still replace, in the writer's view. Throws `batch_not_found`,
  * `proof_not_ready`, `batch_committed`.
  */
-export function latestUncommitted(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
-  const batch = latestBatch(ledger, mode, batchNumber);
+export function latestUncommitted(
+  ledger: Ledger,
+  group: Group,
+  mode: Mode,
+  batchNumber: number,
+): BatchRecord {
+  const batch = latestBatch(ledger, group, mode, batchNumber);
   if (isCommitted(batch)) throw new MintmarkError("batch_committed");
   return batch;
 }
@@ -214,7 +222,10 @@ export function batchesOf(context: EngineContext): Batches {
       );
     },
     uncommittedVaults: () => uncommittedVaults(context.ledger),
-    placesLeft: (mode) => placesLeft(context.ledger, requireMode(mode)),
+    placesLeft(mode) {
+      const { ledger } = context;
+      return Math.max(0, ledger.services.limits.places - vaultsIn(ledger, requireMode(mode)));
+    },
   };
 }
 

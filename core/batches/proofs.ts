@@ -167,8 +167,7 @@ export async function blobProofs(
 function stale(ledger: Ledger, record: BatchRecord, what: string): MintmarkError {
   const { mode, batchNumber } = record;
   const batches = ledger.batches.records[mode];
-  const same =
-    batches.durable.get(batchNumber) === record && batches.latest.get(batchNumber) === record;
+  const same = batches.durable.get(batchNumber) === record && batches.ahead(batchNumber) === record;
   if (same) return corruptBatch(mode, batchNumber, what);
   return new MintmarkError("proof_not_ready", "Slots of the batch are becoming void: ask again.");
 }

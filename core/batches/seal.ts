@@ -16,11 +16,11 @@ import { keyOf } from "../store/store-keys.ts";
 import { batchView, committedVaults } from "./batches.ts";
 
 /** Opens the mode's next batch. Returns the one before it, which no mint reaches any more. */
-export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
-  const closed = ledger.batches.unsealed.open(mode);
+export function closeOpenBatch(ledger: Ledger, group: Group, mode: Mode): OpenBatch {
+  const closed = ledger.batches.unsealed.open(group, mode);
   const { batchNumber, firstOrdinal, vaults } = closed;
   const next = firstOrdinal + vaults.count;
-  ledger.batches.open(mode, batchNumber + 1, next, ledger.journal.now());
+  ledger.batches.open(mode, batchNumber + 1, next, ledger.journal.now(group));
   return closed;
 }
 
@@ -30,8 +30,8 @@ export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
  */
 export function openAhead(ledger: Ledger, group: Group, mode: Mode, vaultCount: number) {
   const earlier = sealOpen(ledger, group, mode);
-  const { batchNumber, firstOrdinal } = ledger.batches.unsealed.open(mode);
-  const now = ledger.journal.now();
+  const { batchNumber, firstOrdinal } = ledger.batches.unsealed.open(group, mode);
+  const now = ledger.journal.now(group);
   const taken = ledger.batches.open(mode, batchNumber, firstOrdinal, now);
   ledger.batches.open(mode, batchNumber + 1, firstOrdinal + vaultCount, now);
   return { taken, earlier };
@@ -43,17 +43,17 @@ export function openAhead(ledger: Ledger, group: Group, mode: Mode, vaultCount: 
  *
  * @param modes - a bit for each mode, by its position in `MODES`
  */
-export function requireRoom(ledger: Ledger, vaults: number, modes: number): void {
+export function requireRoom(ledger: Ledger, group: Group, vaults: number, modes: number): void {
   const { uncommittedVaults: most, places } = ledger.services.limits;
   for (let i = 0; i < MODES.length; i++) {
-    const { firstOrdinal, vaults: open } = ledger.batches.unsealed.open(MODES[i]!);
+    const { firstOrdinal, vaults: open } = ledger.batches.unsealed.open(group, MODES[i]!);
     if ((modes & (1 << i)) !== 0 && firstOrdinal + open.count + vaults > places)
       throw new MintmarkError("places_exhausted");
   }
   if (most === null) return;
   const waiting = MODES.reduce((sum, mode) => {
-    const { firstOrdinal, vaults: open } = ledger.batches.unsealed.open(mode);
-    return sum + firstOrdinal + open.count - committedVaults(ledger, mode, "latest");
+    const { firstOrdinal, vaults: open } = ledger.batches.unsealed.open(group, mode);
+    return sum + firstOrdinal + open.count - committedVaults(ledger, mode, group);
   }, 0);
   if (waiting + vaults > most) throw new MintmarkError("backpressure");
 }
@@ -80,8 +80,8 @@ export async function sealOpenBatch(
 
 /** Closes and seals the mode's open batch; null when it is empty. */
 function sealOpen(ledger: Ledger, group: Group, mode: Mode) {
-  const isEmpty = ledger.batches.unsealed.open(mode).vaults.count === 0;
-  return isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode));
+  const isEmpty = ledger.batches.unsealed.open(group, mode).vaults.count === 0;
+  return isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, group, mode));
 }
 
 // Smaller batches in a tree are sealed at once: that takes a millisecond or less
@@ -164,7 +164,7 @@ function sealBatch(
   const { mode, batchNumber, mintCount } = closed;
   const vaultCount = closed.vaults.count;
   const { assets, content, batchRoot, dataHash } = derived;
-  const history = ledger.batches.histories[mode].latest;
+  const history = ledger.batches.histories[mode].latest(group);
   if (history.count !== batchNumber)
     throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);
   history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));

@@ -61,7 +61,7 @@ async function createAll(
       weight: asked.length,
       keys: () => keys,
       apply(group, onDisk) {
-        const { applicationIndex, keyIndex } = requireKey(ledger, principal);
+        const { applicationIndex, keyIndex } = requireKey(ledger, group, principal);
         const known = keys.map((key, i) => recordOf(group.resolve(key, onDisk[i])));
         refuse(
           asked.flatMap(({ mint, expiresAt }, i): Issue[] => {
@@ -195,22 +195,21 @@ const BY_KEY: ReadonlySet<string> = new Set([
  * owner's.
  */
 function earlierTaking(
-  ledger: Ledger,
   { status, ownerAddress, mintSequence, expiresAt }: ClaimRecord,
   owner: Address,
+  now: number,
 ): number | null {
   if (status === "claimed" && ownerAddress === owner) return mintSequence;
   if (status === "claimed") throw new MintmarkError("claim_taken");
   if (status === "cancelled") throw new MintmarkError("claim_cancelled");
-  if (expiresAt !== null && expiresAt <= ledger.journal.now())
-    throw new MintmarkError("claim_expired");
+  if (expiresAt !== null && expiresAt <= now) throw new MintmarkError("claim_expired");
   return null;
 }
 
 /** The caller that a link mints for: the key that created it. */
 function principalOf(ledger: Ledger, { applicationIndex, keyIndex }: ClaimRecord): Principal {
-  const application = ledger.tenants.applications.latest.get(applicationIndex);
-  const key = ledger.tenants.keys.latest.get(keyIndex);
+  const application = ledger.tenants.applications.durable.get(applicationIndex);
+  const key = ledger.tenants.keys.durable.get(keyIndex);
   if (application === undefined || key === undefined) throw new MintmarkError("store_corrupt");
   return { applicationId: application.applicationId, keyId: key.keyId, scopes: key.scopes };
 }
@@ -284,7 +283,7 @@ function foundClaim(
   { linkAddress, status, mint, expiresAt, ownerAddress }: Claim,
 ): FoundClaim {
   const { tokenId, mintingBlob = "", amount = 1, amountDecimal, quantity = 1 } = mint;
-  const asset = findAsset(ledger, String(mint.assetId), "durable");
+  const asset = findAsset(ledger, String(mint.assetId));
   const { assetId, standard, name, symbol, blobScheme, nextTokenId } = asset;
   const blob = canonicalBlob(String(mintingBlob));
   const named = tokenId === undefined ? null : BigInt(String(tokenId));
@@ -326,7 +325,7 @@ export function claimsOf(context: EngineContext): Claims {
       const apply: Transition<ClaimRecord>["apply"] = (group, [stored]) => {
         const claim = ownClaim(
           group.resolve(key, stored),
-          ledger.tenants.application(applicationId, "latest"),
+          ledger.tenants.application(applicationId, group),
         );
         if (claim.status === "cancelled") return claim;
         if (claim.status === "claimed")
@@ -360,12 +359,13 @@ export function claimsOf(context: EngineContext): Claims {
           "signature_invalid",
           "The signature is not by the link's key over this owner.",
         );
-      const earlier = earlierTaking(ledger, record, owner);
+      const earlier = earlierTaking(record, owner, ledger.journal.clock.now());
       if (earlier !== null) return replayedResult(ledger, earlier);
       const decision: Decision = {
         key: keyOf.claim(link),
         idempotency: null,
-        earlier: (stored) => earlierTaking(ledger, recordOf(stored) ?? record, owner),
+        earlier: (stored, group) =>
+          earlierTaking(recordOf(stored) ?? record, owner, ledger.journal.now(group)),
         decide(group, { sequence: mintSequence, mintId }) {
           const taken = { ownerAddress: owner, signature, mintId, mintSequence };
           const { time: decidedAt } = ledger.journal.record(group, {

@@ -68,17 +68,17 @@ export async function applyMade(ledger: Ledger, group: Group, event: MadeEvent):
   const seen = encodeRecord(records.l1EventRecord, records.NO_EVENT);
   group.stage(keyOf.l1Event(chainId, blockNumber, logIndex), seen);
   // A deep reorganisation took the block back, and L1 made the same vaults again.
-  if (making <= ledger.batches.makings.count("latest")) return;
+  if (making <= ledger.batches.makings.count(group)) return;
   ledger.batches.makings.put(group, making, vaults.length);
   if (entered !== null) putEntry(ledger, group, making, vaults[0] as MadeVault, entered);
   const stored: StoredVault[] = [];
   for (const [slot, vault] of vaults.entries()) {
     const place = { mode: "made", batchNumber: making, slot } as const;
-    const asset = assetOf(ledger, vault);
+    const asset = assetOf(ledger, vault, group);
     const nobodys = vaultOfNobody(vault, slot, asset, time);
     const holder =
-      (await traderOf(ledger, vault.owner, asset, txHash)) ??
-      (await holderOf(ledger, vault.owner, asset));
+      (await traderOf(ledger, group, vault.owner, asset, txHash)) ??
+      (await holderOf(ledger, vault.owner, asset, group));
     stored.push(
       holder === null || asset === null
         ? nobodys
@@ -104,7 +104,7 @@ function putEntry(
   tokenId: bigint,
 ): void {
   group.stage(keyOf.entry(vault.assetType, tokenId), keyOf.making(making).subarray(1));
-  const asset = assetOf(ledger, vault);
+  const asset = assetOf(ledger, vault, group);
   if (asset === null) return;
   const { assetIndex, nextTokenId } = asset;
   ledger.minting.tokens.insert(
@@ -124,7 +124,7 @@ export async function enteredSlots(
   mode: Mode,
   batchNumber: number,
 ): Promise<records.VoidRun[]> {
-  if (ledger.batches.makings.count("durable") === 0) return [];
+  if (ledger.batches.makings.count() === 0) return [];
   const name = batchIdOf(mode, batchNumber);
   const stored = await ledger.store.get(keyOf.batchTokens(mode, batchNumber));
   if (stored === undefined) throw new MintmarkError("batch_not_found");
@@ -148,9 +148,13 @@ export async function enteredSlots(
 }
 
 /** The asset of a made vault; null when this store does not have it. */
-function assetOf(ledger: Ledger, { assetType }: MadeVault): records.AssetRecord | null {
+function assetOf(
+  ledger: Ledger,
+  { assetType }: MadeVault,
+  group?: Group,
+): records.AssetRecord | null {
   const name = `${ledger.services.settlement.chainId} ${assetType}`;
-  return ledger.tenants.assetsByType.records(name, "latest")[0] ?? null;
+  return ledger.tenants.assetsByType.records(name, group)[0] ?? null;
 }
 
 function vaultOfNobody(
@@ -176,6 +180,7 @@ async function holderOf(
   ledger: Ledger,
   owner: Address,
   asset: records.AssetRecord | null,
+  group?: Group,
 ): Promise<Holder | null> {
   if (asset === null) return null;
   const prefix = prefixOf.owner(owner);
@@ -188,7 +193,7 @@ async function holderOf(
     }
     if (found === null) return null;
     const { applicationIndex } = found;
-    if (isUsedBy(ledger, asset, applicationIndex)) return found;
+    if (isUsedBy(ledger, asset, applicationIndex, group)) return found;
     from = applicationIndex + 1;
   }
 }
@@ -199,28 +204,34 @@ async function holderOf(
  */
 async function traderOf(
   ledger: Ledger,
+  group: Group,
   owner: Address,
   asset: records.AssetRecord | null,
   txHash: Hash,
 ): Promise<Holder | null> {
-  const orderIds = [...new Set(ledger.trades.latest.values())];
+  const orderIds = [...new Set(ledger.trades.latest(group).values())];
   if (asset === null || orderIds.length === 0) return null;
   for (const stored of await ledger.store.getMany(orderIds.map(keyOf.order))) {
     if (stored === undefined) continue;
     const order = decodeRecord(records.orderRecord, stored, "A taken order");
     const { applicationIndex, userIndex } = order;
     const isOf = order.maker === owner && order.want.assetIndex === asset.assetIndex;
-    if (isOf && order.l1TxHash === txHash && isUsedBy(ledger, asset, applicationIndex))
+    if (isOf && order.l1TxHash === txHash && isUsedBy(ledger, asset, applicationIndex, group))
       return { applicationIndex, userIndex };
   }
   return null;
 }
 
-function isUsedBy(ledger: Ledger, asset: records.AssetRecord, application: number): boolean {
+function isUsedBy(
+  ledger: Ledger,
+  asset: records.AssetRecord,
+  application: number,
+  group?: Group,
+): boolean {
   if (!isVisible(asset, application)) return false;
   if (asset.applicationIndex === application) return true;
   return (
-    ledger.tenants.enablements.latest.get(enablementId(application, asset.assetIndex)) ?? false
+    ledger.tenants.enablements.view(group).get(enablementId(application, asset.assetIndex)) ?? false
   );
 }
 
@@ -301,20 +312,20 @@ export async function claimDeposits(ledger: Ledger, owner: Address | null): Prom
 }
 
 /** The vault of an unclaimed key with the user that it waits for; null while there is none. */
-async function claimAt(ledger: Ledger, key: Buffer) {
+async function claimAt(ledger: Ledger, key: Buffer, group?: Group) {
   const batchNumber = key.readUInt32BE(21);
   const slot = key.readUInt8(25);
   const record = await readMaking(ledger, batchNumber);
   const vault = record.vaults[slot] as MadeVault;
-  const asset = assetOf(ledger, vault);
-  const holder = await holderOf(ledger, vault.owner, asset);
+  const asset = assetOf(ledger, vault, group);
+  const holder = await holderOf(ledger, vault.owner, asset, group);
   const place = { mode: "made", batchNumber, slot } as const;
   return asset === null || holder === null ? null : { place, record, vault, asset, holder };
 }
 
 async function claim(ledger: Ledger, group: Group, key: Buffer): Promise<void> {
   const isUnclaimed = (await group.read(ledger.store, key)) !== undefined;
-  const found = isUnclaimed ? await claimAt(ledger, key) : null;
+  const found = isUnclaimed ? await claimAt(ledger, key, group) : null;
   if (found === null) return;
   const { place, record, asset, holder } = found;
   const chunkKey = chunkKeyOf(place);

@@ -24,22 +24,23 @@ export class JournalHead {
    * The time of the next entry: the clock's if it fits the journal, and never before the newest
    * entry's.
    */
-  now(): number {
+  now(group: Group): number {
     const now = this.clock.now();
-    const { time } = this.head.latest;
+    const { time } = this.head.latest(group);
     return now > time ? now : time;
   }
 
   /** Appends an entry to the journal. The caller writes the derived records in the same group. */
   record(group: Group, entry: Entry): Recorded {
-    const time = this.now();
+    const time = this.now(group);
     return this.append(group, time, encodeEntry(time, entry));
   }
 
   append(group: Group, time: number, record: Buffer): Recorded {
-    const sequence = this.head.latest.journalLength;
+    const head = this.head.latest(group);
+    const sequence = head.journalLength;
     group.put(keyOf.journal(sequence), record);
-    this.head.latest = { ...this.head.latest, journalLength: sequence + 1, time };
+    this.head.put(group, { ...head, journalLength: sequence + 1, time });
     return { sequence, time };
   }
 }

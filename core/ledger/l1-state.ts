@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { type Group, RecordTable, Table, type View } from "../store/group.ts";
+import { type Group, RecordTable, Table } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -31,8 +31,8 @@ export class L1State {
   }
 
   /** The contract that pays on a chain. Throws `chain_not_supported`. */
-  portalOn(chainId: bigint, view: View = "durable"): records.PortalRecord {
-    const portal = this.portals[view].get(chainId);
+  portalOn(chainId: bigint, group?: Group): records.PortalRecord {
+    const portal = this.portals.view(group).get(chainId);
     if (portal !== undefined) return portal;
     throw new MintmarkError(
       "chain_not_supported",
@@ -54,7 +54,7 @@ export class L1State {
 
   putLost(group: Group, record: records.LostRecord): void {
     const { mode, batchNumber, upTo } = record;
-    const earlier = this.lost[mode].latest.get(batchNumber) ?? [];
+    const earlier = this.lost[mode].latest(group).get(batchNumber) ?? [];
     this.lost[mode].put(group, batchNumber, [...earlier, record]);
     group.put(keyOf.lost(mode, batchNumber, upTo), encodeRecord(records.lostRecord, record));
   }

@@ -24,7 +24,7 @@ export interface Actor {
   /** The application whose log gets the entry; null: the operator's log. */
   readonly applicationIndex: number | null;
   /** Throws unless the person still has the right. Called in the writer before a change. */
-  require(): void;
+  require(group: Group): void;
 }
 
 /**
@@ -71,10 +71,10 @@ export class Ledger {
     const { head } = this.journal;
     /** Returns what ends the change. */
     const begin = (group: Group) => {
-      actor.require();
-      const before = head.latest.journalLength;
+      actor.require(group);
+      const before = head.latest(group).journalLength;
       return <T>(value: T): T => {
-        this.#recordAct(group, actor, head.latest.journalLength - before);
+        this.#recordAct(group, actor, head.latest(group).journalLength - before);
         return value;
       };
     };
@@ -101,7 +101,7 @@ export class Ledger {
     });
     const log = applicationIndex === null ? 0 : applicationIndex + 1;
     const { auditCounts } = this.tenants;
-    const { count: number } = auditCounts.latest.get(log) ?? { count: 0 };
+    const { count: number } = auditCounts.latest(group).get(log) ?? { count: 0 };
     auditCounts.set(group, { log, count: number + 1 });
     group.put(keyOf.audit(log, number), keyOf.journal(sequence).subarray(1));
   }
@@ -109,7 +109,7 @@ export class Ledger {
   /** Adds each changed thing once, however many transitions of the group change it. */
   #finish(group: Group): void {
     for (const mode of MODES) {
-      const open = this.batches.unsealed.open(mode);
+      const open = this.batches.unsealed.open(group, mode);
       if (open.flush(group)) this.batches.putBatch(group, openBatchRecord(open));
     }
     const { applications, keys, assets, collections, webhooks, people, auditCounts } = this.tenants;
@@ -119,9 +119,7 @@ export class Ledger {
       table.flush(group);
     this.l1.portals.flush(group);
     if (group.operations.length === 0) return;
-    const { latest } = this.journal.head;
-    group.put(HEAD_KEY, encodeRecord(records.headRecord, latest));
-    this.journal.head.put(group, latest);
+    group.put(HEAD_KEY, encodeRecord(records.headRecord, this.journal.head.latest(group)));
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Group, View } from "../store/group.ts";
+import type { Group } from "../store/group.ts";
 import { emptyOf } from "../store/layout.ts";
 import { type BatchRecord, batchRecord } from "../store/records.ts";
 
@@ -6,23 +6,35 @@ import { type BatchRecord, batchRecord } from "../store/records.ts";
 const MADE: BatchRecord = { ...emptyOf(batchRecord), status: "finalized" };
 
 /**
- * The makings of L1 that are final: one by one, because L1 numbers them without gaps. Strangers can
- * make many, so memory holds the number of their vaults, and nothing for a making of one.
+ * The makings of L1 that are final, in the views of a {@link Table}: one by one, because L1 numbers
+ * them without gaps. Strangers can make many, so memory holds the number of their vaults, and
+ * nothing for a making of one.
  */
 export class Makings {
   readonly #several = new Map<number, number>();
   #latest = 0;
   #durable = 0;
-  /** The writer's view, perhaps not durable yet. */
-  readonly latest = this.#viewOf(() => this.#latest);
+  readonly #newest = this.#viewOf(() => this.#latest);
   /** The readers' view. */
   readonly durable = this.#viewOf(() => this.#durable);
   /** Vaults that are no user's, at least; counted so that nobody looks for them in vain. */
   unclaimed = 0;
 
   /** The number of makings. */
-  count(view: View): number {
-    return view === "latest" ? this.#latest : this.#durable;
+  count(group?: Group): number {
+    return group === undefined ? this.#durable : this.#latest;
+  }
+
+  latest(_group: Group) {
+    return this.#newest;
+  }
+
+  view(group?: Group) {
+    return group === undefined ? this.durable : this.#newest;
+  }
+
+  ahead(making: number): BatchRecord | undefined {
+    return this.#newest.get(making);
   }
 
   put(group: Group, making: number, vaultCount: number): void {

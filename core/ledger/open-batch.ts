@@ -313,15 +313,21 @@ export function openBatchRecord(
   };
 }
 
-/** The batches whose vaults are in memory: the open one of each mode, and closed ones that may not be on disk yet. */
+/**
+ * The batches whose vaults are in memory, in the writer's view: the open one of each mode, and
+ * closed ones that may not be on disk yet.
+ */
 export class UnsealedBatches {
   readonly #open = new Map<Mode, OpenBatch>();
   readonly #closed = byMode(() => new Map<number, OpenBatch>());
 
-  open(mode: Mode): OpenBatch {
-    const open = this.#open.get(mode);
-    if (open === undefined) throw new Error(`the open batch of ${mode} is not loaded`);
-    return open;
+  /** The batch that takes a change's mints. */
+  open(_group: Group, mode: Mode): OpenBatch {
+    return this.#openOf(mode);
+  }
+
+  openNumber(mode: Mode): number {
+    return this.#openOf(mode).batchNumber;
   }
 
   /** Replaces a mode's open batch, which is closed then. */
@@ -348,7 +354,13 @@ export class UnsealedBatches {
   /** The batch of a place, if its vaults are in memory. */
   at({ mode, batchNumber }: VaultPlace): OpenBatch | undefined {
     if (mode === "made") return undefined;
-    const open = this.open(mode);
+    const open = this.#openOf(mode);
     return open.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);
+  }
+
+  #openOf(mode: Mode): OpenBatch {
+    const open = this.#open.get(mode);
+    if (open === undefined) throw new Error(`the open batch of ${mode} is not loaded`);
+    return open;
   }
 }

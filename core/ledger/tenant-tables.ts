@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Standard, Uuid } from "../model.ts";
-import { type Group, RecordTable, Table, type View } from "../store/group.ts";
+import { type Group, RecordTable, Table } from "../store/group.ts";
 import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { UserCache } from "./user-cache.ts";
@@ -69,17 +69,20 @@ export class TenantTables {
   claimDeposits: (owner: Address | null) => void = () => {};
 
   /** The application. Throws `application_not_found`. */
-  application(applicationId: Uuid, view: View = "durable"): records.ApplicationRecord {
-    const record = this.applications.named(applicationId, view);
+  application(applicationId: Uuid, group?: Group): records.ApplicationRecord {
+    const record = this.applications.named(applicationId, group);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;
   }
 
-  assetAt(assetIndex: number): records.AssetRecord {
-    const record = this.assets.latest.get(assetIndex);
-    if (record === undefined)
-      throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
-    return record;
+  /** The facts of an asset, which never change. */
+  assetAt(assetIndex: number): records.AssetFacts {
+    return requireAsset(assetIndex, this.assets.ahead(assetIndex));
+  }
+
+  /** An asset with the facts that change. */
+  assetNow(assetIndex: number, group?: Group): records.AssetRecord {
+    return requireAsset(assetIndex, this.assets.view(group).get(assetIndex));
   }
 
   /** Whether the asset is an ERC-1155 token of a scheme that is not this project's own. */
@@ -90,6 +93,14 @@ export class TenantTables {
     this.standards[record.assetIndex] = record.standard;
     this.assets.set(group, record);
   }
+}
+
+function requireAsset(
+  assetIndex: number,
+  record: records.AssetRecord | undefined,
+): records.AssetRecord {
+  if (record !== undefined) return record;
+  throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
 }
 
 export function enablementId(applicationIndex: number, assetIndex: number): string {

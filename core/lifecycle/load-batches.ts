@@ -28,7 +28,7 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly 
   const batches = ledger.batches.records[mode];
   const history = historyOf(ledger, mode);
   const unsealed: BatchRecord[] = [];
-  for (let number = history.count; number < batches.latest.size; number++) {
+  for (let number = history.count; number < batches.durable.size; number++) {
     const batch = batches.durable.get(number);
     if (batch?.status !== "open")
       throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
@@ -55,7 +55,7 @@ export function historyOf(ledger: Ledger, mode: Mode): StateTree {
 
 /** The newest batch without a seal takes mints. Earlier ones were closed, and are returned. */
 async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]) {
-  const sealed = ledger.batches.histories[mode].latest.count;
+  const sealed = ledger.batches.histories[mode].durable.count;
   let before = ledger.batches.refs.firstOrdinalOf(mode, sealed);
   const loaded: OpenBatch[] = [];
   for (const record of unsealed) {
@@ -65,7 +65,7 @@ async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly Batch
   }
   // Transfers take no mints.
   if (unsealed.length === 0 || unsealed.at(-1)?.transfers)
-    ledger.batches.open(mode, sealed + unsealed.length, before, ledger.journal.head.latest.time);
+    ledger.batches.open(mode, sealed + unsealed.length, before, ledger.journal.head.durable.time);
   else loaded.pop();
   return loaded;
 }
@@ -105,7 +105,7 @@ async function recordsOf(
 ): Promise<DerivedBatch | DerivedRecords> {
   const { mode, batchNumber, assets, given, transfers } = batch;
   const assetAt = (index: number) => ledger.tenants.assetAt(index);
-  const voids = ledger.batches.voids[mode].latest.get(batchNumber) ?? [];
+  const voids = ledger.batches.voids[mode].durable.get(batchNumber) ?? [];
   if (transfers)
     return deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, assetAt);
   if (!given || data === undefined) return recordsAgain(ledger, batch, vaults, voids);

@@ -89,7 +89,7 @@ export class Replica {
     if (record.status === "open") return;
     this.#indexed.delete(`${mode}:${batchNumber}`);
     ledger.batches.unsealed.release(record);
-    const history = ledger.batches.histories[mode].latest;
+    const history = ledger.batches.histories[mode].durable;
     if (history.count === batchNumber) {
       history.append(stateLeafOf(record));
       ledger.batches.histories[mode].load(history);
@@ -103,16 +103,17 @@ export class Replica {
   #begin({ mode, batchNumber, openedAt, transfers }: BatchRecord): void {
     const ledger = this.#ledger;
     const { refs, records, unsealed } = ledger.batches;
-    const open = unsealed.open(mode);
-    if (open.batchNumber < batchNumber) {
+    const first = unsealed.openNumber(mode);
+    if (first < batchNumber) {
       // Earlier batches are complete.
-      for (let number = open.batchNumber; number < batchNumber; number++) {
+      for (let number = first; number < batchNumber; number++) {
         const vaults = records[mode].durable.get(number)?.vaultCount ?? 0;
         refs.set(mode, number + 1, refs.firstOrdinalOf(mode, number) + vaults);
       }
       ledger.batches.open(mode, batchNumber, refs.firstOrdinalOf(mode, batchNumber), openedAt);
     }
-    unsealed.open(mode).transfers = transfers ? [] : null;
+    const batch = unsealed.at({ mode, batchNumber, slot: 0 });
+    if (batch !== undefined) batch.transfers = transfers ? [] : null;
   }
 
   /** Adds the ERC-721 tokens of a chunk's new vaults to the index. */

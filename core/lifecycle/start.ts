@@ -139,9 +139,9 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   if (stored === undefined)
     throw new MintmarkError("store_corrupt", "The store's head is missing.");
   ledger.journal.head.load(decodeRecord(records.headRecord, stored, "The store's head"));
-  ledger.journal.clock.start(ledger.journal.head.latest.time);
+  ledger.journal.clock.start(ledger.journal.head.durable.time);
   // Head and journal are written together, so a difference is damage.
-  const { journalLength } = ledger.journal.head.latest;
+  const { journalLength } = ledger.journal.head.durable;
   await readEntry(ledger.store, journalLength - 1);
   if ((await ledger.store.get(keyOf.journal(journalLength))) !== undefined)
     throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
@@ -172,7 +172,7 @@ export function indexEntry(ledger: Ledger, key: Buffer, making: Buffer): void {
   const assetType = `0x${key.toString("hex", 1, 33)}`;
   const name = `${ledger.services.settlement.chainId} ${assetType}`;
   const tokenId = BigInt(`0x${key.toString("hex", 33)}`);
-  for (const { assetIndex } of ledger.tenants.assetsByType.records(name, "latest"))
+  for (const { assetIndex } of ledger.tenants.assetsByType.records(name))
     ledger.minting.tokens.insert(
       ledger.minting.hasher.ofId(assetIndex, tokenId),
       ledger.batches.refs.refOfMade(making.readUInt32BE()),
@@ -326,7 +326,7 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   of(PREFIX.lost, records.lostRecord, (ledger, record) => {
     const { mode, batchNumber } = record;
     ledger.l1.lost[mode].load(batchNumber, [
-      ...(ledger.l1.lost[mode].latest.get(batchNumber) ?? []),
+      ...(ledger.l1.lost[mode].durable.get(batchNumber) ?? []),
       record,
     ]);
   }),

@@ -22,10 +22,8 @@ export function onceForKey(
   digest: Hex,
 ): Decision {
   const hash = sha256(callersKey);
-  const key = keyOf.idempotency(
-    ledger.tenants.application(applicationId, "latest").applicationIndex,
-    hash,
-  );
+  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const key = keyOf.idempotency(applicationIndex, hash);
   return {
     key,
     idempotency: { key: hash, digest },
@@ -122,13 +120,14 @@ export async function forgetIdempotencyKeys(
   let forgotten = 0;
   for (;;) {
     signal?.throwIfAborted();
-    const from = ledger.journal.head.durable.keysForgotten;
+    const { head } = ledger.journal;
+    const from = head.durable.keysForgotten;
     const { upTo, keys, isLast } = await readForgettable(ledger, from, before);
     const apply = (group: Group): number => {
       // Another caller deleted them first.
-      if (ledger.journal.head.latest.keysForgotten !== from) return 0;
+      if (head.latest(group).keysForgotten !== from) return 0;
       ledger.journal.record(group, { kind: "idempotencyForgotten", upTo });
-      ledger.journal.head.latest = { ...ledger.journal.head.latest, keysForgotten: upTo };
+      head.put(group, { ...head.latest(group), keysForgotten: upTo });
       for (const key of keys) group.remove(key);
       return keys.length;
     };

@@ -26,7 +26,7 @@ import { ROLLUP_BIT } from "../protocol/vault.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
 import { MintColumns } from "../store/mint-columns.ts";
 import { type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
-import type { AssetRecord } from "../store/records.ts";
+import type { AssetFacts } from "../store/records.ts";
 import { amountOf, highWord, lowWord } from "../store/vault-columns.ts";
 import { findAsset } from "../tenants/asset-view.ts";
 import { findMint } from "../vaults/transaction-range.ts";
@@ -79,7 +79,7 @@ export class AcceptedResult implements MintResult {
     const { vaults } = this;
     const chainIds: Record<Uuid, bigint> = {};
     for (const { assetId } of vaults)
-      chainIds[assetId] ??= findAsset(this.#ledger, assetId, "latest").chainId;
+      chainIds[assetId] ??= findAsset(this.#ledger, assetId).chainId;
     const root = receiptRoot(receiptContents(vaults, chainIds));
     const message = { root, count: vaults.length, time: this.#minted.time };
     const signature = await orAborted(
@@ -294,7 +294,7 @@ export class MintedColumns implements AcceptedColumns {
     this.#placed = placed;
   }
 
-  asset(entry: number): AssetRecord {
+  asset(entry: number): AssetFacts {
     return this.#ledger.tenants.assetAt(this.#columns.assetIndex[entry]!);
   }
 

@@ -65,7 +65,7 @@ export interface Decision {
    * The journal sequence of the mint that has decided it; null while none has. Throws when none may
    * any more.
    */
-  earlier(record: Buffer | undefined): number | null;
+  earlier(record: Buffer | undefined, group: Group): number | null;
   decide(group: Group, mint: { readonly sequence: number; readonly mintId: Uuid }): void;
 }
 
@@ -136,10 +136,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   keys(): Buffer[] {
-    const application = this.#ledger.tenants.application(
+    const { applicationIndex: application } = this.#ledger.tenants.application(
       this.#principal.applicationId,
-      "latest",
-    ).applicationIndex;
+    );
     const keys = youngList<Buffer>();
     if (this.#decision !== null) keys.push(this.#decision.key);
     const { recipients } = this.#columns;
@@ -160,21 +159,22 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
-    const application = this.#ledger.tenants.application(this.#principal.applicationId, "latest");
+    const application = this.#ledger.tenants.application(this.#principal.applicationId, group);
     const { applicationIndex } = application;
-    const key = requireKey(this.#ledger, this.#principal);
+    const key = requireKey(this.#ledger, group, this.#principal);
     let at = 0;
     if (this.#decision !== null) {
-      const earlier = this.#decision.earlier(group.resolve(this.#decision.key, stored[at++]));
+      const record = group.resolve(this.#decision.key, stored[at++]);
+      const earlier = this.#decision.earlier(record, group);
       if (earlier !== null) return earlier;
     }
     for (const { asset } of this.#uses.values()) {
-      const now = this.#ledger.tenants.assetAt(asset.assetIndex);
+      const now = this.#ledger.tenants.assetNow(asset.assetIndex, group);
       // Another asset has its id, or it takes other blobs.
       if (now.removed !== asset.removed || now.rawBlobs !== asset.rawBlobs) return null;
     }
     this.#resolveUsers(group, applicationIndex, stored, at);
-    this.#checkAssets(applicationIndex);
+    this.#checkAssets(group, applicationIndex);
     const left = key.mintQuota === null ? null : key.mintQuota - key.mintsUsed;
     if (left !== null && left < this.weight)
       this.#issues.ofRequest("", "quota_exceeded", `the key has ${left} mints left`);
@@ -185,7 +185,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       this.#issues.throwIfAny();
       // These checks are last because they can pass later. The issues above cannot.
       this.#ledger.l1.requirePromising();
-      requireRoom(this.#ledger, this.weight, this.#modes);
+      requireRoom(this.#ledger, group, this.weight, this.#modes);
     } catch (error) {
       this.#tokens?.giveBack();
       throw error;
@@ -195,9 +195,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
       return DRY;
     }
     if (this.#isNumbered) {
-      const numbered = numberTokens(this.#columns, (index) => this.#ledger.tenants.assetAt(index));
+      const numbered = numberTokens(this.#columns, (index) =>
+        this.#ledger.tenants.assetNow(index, group),
+      );
       this.#tokens ??= new RequestedTokens(this.#ledger, this.#columns);
-      this.#tokens.takeNumbered(numbered, stored);
+      this.#tokens.takeNumbered(group, numbered, stored);
       this.#columns = numbered.columns;
     }
     this.#bindings?.bind(group);
@@ -279,12 +281,12 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   /** Reports each entry of an asset that cannot be minted, or not so much of it. */
-  #checkAssets(applicationIndex: number): void {
+  #checkAssets(group: Group, applicationIndex: number): void {
     const { services, tenants } = this.#ledger;
     for (const { asset: read, high, low } of this.#uses.values()) {
-      const asset = tenants.assetAt(read.assetIndex);
+      const asset = tenants.assetNow(read.assetIndex, group);
       const enablement = enablementId(applicationIndex, asset.assetIndex);
-      const enabled = tenants.enablements.latest.get(enablement) ?? false;
+      const enabled = tenants.enablements.latest(group).get(enablement) ?? false;
       const reason = availability(services.settlement, asset, enabled);
       if (reason !== null)
         this.#columns.assetIndex.forEach((index, entry) => {
@@ -338,7 +340,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
 
   #createUser(group: Group, application: number, position: number): CachedUser {
     const ownerAddress = this.#columns.recipients[position] as Address;
-    const made = { userId: timeUuid(this.#ledger.journal.now()), ownerAddress, reference: null };
+    const made = {
+      userId: timeUuid(this.#ledger.journal.now(group)),
+      ownerAddress,
+      reference: null,
+    };
     const user = putUser(this.#ledger, group, application, made, true);
     return { ...user, applicationIndex: application, owner: hexToBytes(ownerAddress, 20) };
   }
@@ -350,14 +356,14 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const users = this.#users.map(
       (known, i) => known ?? this.#createUser(group, applicationIndex, i),
     );
-    const time = ledger.journal.now();
-    const validium = ledger.batches.unsealed.open("validium");
-    const rollup = ledger.batches.unsealed.open("zk-rollup");
+    const time = ledger.journal.now(group);
+    const validium = ledger.batches.unsealed.open(group, "validium");
+    const rollup = ledger.batches.unsealed.open(group, "zk-rollup");
     const openPlaces = {
       validium: { batchNumber: validium.batchNumber, slot: validium.vaults.count },
       "zk-rollup": { batchNumber: rollup.batchNumber, slot: rollup.vaults.count },
     };
-    const { placed, closed } = placeEntries(ledger, columns, this.#tokens, users, time);
+    const { placed, closed } = placeEntries(ledger, group, columns, this.#tokens, users, time);
     const header: MintHeader = {
       applicationIndex,
       keyIndex: key.keyIndex,
@@ -405,6 +411,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
  */
 function placeEntries(
   ledger: Ledger,
+  group: Group,
   columns: MintColumns,
   tokens: RequestedTokens | null,
   users: readonly CachedUser[],
@@ -424,7 +431,7 @@ function placeEntries(
       vault.end = blobEnd[entry]!;
       const modeOf = MODES[mode[entry]!] ?? "validium";
       const standard = ledger.tenants.standards[vault.assetIndex] ?? "erc20";
-      let open = ledger.batches.unsealed.open(modeOf);
+      let open = ledger.batches.unsealed.open(group, modeOf);
       const slot = standard === "erc721" ? -1 : open.growing(user, vault);
       if (slot >= 0) {
         const { vaults } = open;
@@ -437,8 +444,8 @@ function placeEntries(
       const hash = tokens?.hashes[entry] ?? 0;
       let added = open.add(user, vault, standard, time, hash);
       if (added < 0) {
-        closed.push(closeOpenBatch(ledger, modeOf));
-        open = ledger.batches.unsealed.open(modeOf);
+        closed.push(closeOpenBatch(ledger, group, modeOf));
+        open = ledger.batches.unsealed.open(group, modeOf);
         added = open.add(user, vault, standard, time, hash);
       }
       placed.added(entry, open.batchNumber, added);

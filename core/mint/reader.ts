@@ -55,10 +55,8 @@ export type RequestLimits = Pick<Limits, "usersPerRequest" | "mintsPerRequest">;
  *   limits
  */
 export function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown): ReadMint {
-  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.tenants.application(
-    applicationId,
-    "latest",
-  );
+  const { applicationIndex, dataAvailabilityMode: defaultMode } =
+    ledger.tenants.application(applicationId);
   return read({ limits: ledger.services.limits, defaultMode, ledger, applicationIndex }, request);
 }
 
@@ -202,7 +200,7 @@ class MintReader {
   #findAsset(assetId: unknown, entry: number): AssetRecord | null {
     const { ledger, applicationIndex } = this.#context;
     if (typeof assetId === "string" && ledger !== null) {
-      const asset = ledger.tenants.assets.named(assetId, "latest");
+      const asset = ledger.tenants.assets.named(assetId);
       if (asset !== undefined && isVisible(asset, applicationIndex)) return asset;
     }
     this.#isNamed = readUuid(assetId) !== null;

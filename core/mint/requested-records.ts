@@ -1,7 +1,7 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Group } from "../store/group.ts";
 import { FAULTY, type MintColumns } from "../store/mint-columns.ts";
-import type { AssetRecord } from "../store/records.ts";
+import type { AssetFacts } from "../store/records.ts";
 import { keyOf, keyString } from "../store/store-keys.ts";
 import { hexOf } from "../store/vault-columns.ts";
 import { metadataAt, metadataFault, putMetadata } from "../tenants/metadata.ts";
@@ -30,7 +30,7 @@ export class RequestedBindings {
   }
 
   /** Notes an entry's id, unless it is bound to the entry's blob. */
-  ask(asset: AssetRecord, entry: number): void {
+  ask(asset: AssetFacts, entry: number): void {
     const short = this.#columns.shortId[entry]!;
     if (short >= 0 && this.#ledger.minting.bindings.get(asset.assetIndex, short)) return;
     this.#asked.push({
@@ -109,7 +109,7 @@ export class RequestedMetadata {
     this.#from = keys.length;
     for (const { entry } of this.#columns.textsIn("metadata")) {
       if (this.#columns.isMarked(entry, FAULTY)) continue;
-      const asset = this.#assetAt(this.#columns, entry);
+      const asset = this.#ledger.tenants.assetNow(this.#columns.assetIndex[entry]!);
       if (asset.standard === "erc20" || asset.nextTokenId !== null) continue;
       const key = keyOf.metadata(asset.assetId, tokenIdAt(this.#columns, asset, entry));
       this.#asked.push({ entry, key });
@@ -135,7 +135,12 @@ export class RequestedMetadata {
       const fault =
         this.#columns.quantityAt(entry) > 1
           ? ({ code: "validation_failed", detail } as const)
-          : metadataFault(this.#ledger, this.#assetAt(this.#columns, entry), applicationIndex);
+          : metadataFault(
+              this.#ledger,
+              group,
+              this.#assetAt(this.#columns, entry),
+              applicationIndex,
+            );
       if (fault === null) continue;
       refused.add(entry);
       report(entry, "/metadata", fault.code, fault.detail);
@@ -155,7 +160,7 @@ export class RequestedMetadata {
    * @param columns - with an id for each token
    */
   put(group: Group, columns: MintColumns): void {
-    const changed = new Map<AssetRecord, { tokenId: bigint; metadata: string }[]>();
+    const changed = new Map<AssetFacts, { tokenId: bigint; metadata: string }[]>();
     for (const { entry, text: metadata } of columns.textsIn("metadata")) {
       const asset = this.#assetAt(columns, entry);
       const tokenId = tokenIdAt(columns, asset, entry);
@@ -169,7 +174,7 @@ export class RequestedMetadata {
     for (const [asset, tokens] of changed) putMetadata(this.#ledger, group, asset, tokens);
   }
 
-  #assetAt({ assetIndex }: MintColumns, entry: number): AssetRecord {
+  #assetAt({ assetIndex }: MintColumns, entry: number): AssetFacts {
     return this.#ledger.tenants.assetAt(assetIndex[entry]!);
   }
 }

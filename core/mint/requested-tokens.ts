@@ -4,8 +4,9 @@ import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import type { Hex } from "../model.ts";
 import { blobTextOf, tokenIdOf, tokenIdOfBytes } from "../protocol/blob.ts";
+import type { Group } from "../store/group.ts";
 import { columnOf, MintColumns } from "../store/mint-columns.ts";
-import type { AssetRecord } from "../store/records.ts";
+import type { AssetFacts, AssetRecord } from "../store/records.ts";
 import { keyString } from "../store/store-keys.ts";
 import { MAX_SHORT_ID } from "../store/token-id.ts";
 import { CHUNK_VAULTS, chunkKeyOf, decodeChunk, type StoredVault } from "../store/vault-columns.ts";
@@ -99,7 +100,7 @@ export class RequestedTokens {
     this.hashes = columnOf(Uint32Array, columns.count);
   }
 
-  ask(asset: AssetRecord, entry: number): void {
+  ask(asset: AssetFacts, entry: number): void {
     const { hasher } = this.#ledger.minting;
     const short = this.#columns.shortId[entry]!;
     this.hashes[entry] =
@@ -146,14 +147,18 @@ export class RequestedTokens {
   }
 
   /** Takes the same tokens, and those that the engine has numbered. */
-  takeNumbered({ columns, origins }: Numbered, stored: readonly (Buffer | undefined)[]): void {
+  takeNumbered(
+    group: Group,
+    { columns, origins }: Numbered,
+    stored: readonly (Buffer | undefined)[],
+  ): void {
     this.giveBack();
     const named = this.hashes;
     this.#columns = columns;
     this.hashes = columnOf(Uint32Array, columns.count);
     this.#isNew = new Uint8Array(columns.count);
     for (let entry = 0; entry < columns.count; entry++) {
-      const asset = this.#ledger.tenants.assetAt(columns.assetIndex[entry]!);
+      const asset = this.#ledger.tenants.assetNow(columns.assetIndex[entry]!, group);
       if (asset.nextTokenId === null) this.hashes[entry] = named[origins[entry] as number]!;
       else {
         this.ask(asset, entry);

@@ -118,7 +118,7 @@ async function cancel(
   const { ledger } = context;
   const { orderId: id } = await readOrder(ledger, party, orderId);
   const ended = await context.change(async (_, group) => {
-    if (!("owner" in caller)) requireKey(ledger, caller);
+    if (!("owner" in caller)) requireKey(ledger, group, caller);
     const order = decodeOrder(id, await group.read(ledger.store, keyOf.order(id)));
     if (order.status === "cancelled") return order;
     if (order.status !== "open") throw new MintmarkError("order_ended");

@@ -22,6 +22,7 @@ import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
 import type {
   ActivityRecord,
+  AssetFacts,
   AssetRecord,
   OrderItemRecord,
   OrderRecord,
@@ -95,7 +96,7 @@ const MIN_VALIDITY = 300n;
 interface Offered {
   readonly place: VaultPlace;
   readonly vault: StoredVault;
-  readonly asset: AssetRecord;
+  readonly asset: AssetFacts;
 }
 
 export async function prepareOrder(
@@ -110,7 +111,7 @@ export async function prepareOrder(
   requireDeadline(ledger, deadline, MIN_VALIDITY);
   const offered = await offeredVault(ledger, caller, vaultId);
   const { applicationId } = applicationAt(ledger, offered);
-  const { asset } = visibleAsset(ledger, applicationId, want.assetId, "durable");
+  const { asset } = visibleAsset(ledger, applicationId, want.assetId);
   const activity = decodeActivity(await ledger.store.get(keyOf.activity(vaultId)));
   requireMovable(ledger, offered.place, offered.vault, activity);
   const { amount = offered.vault.amount - activity.withdrawn } = preparation;
@@ -255,13 +256,14 @@ function ownKeys(ledger: Ledger, { offered, message, digest }: Signed): Buffer[]
 /** Checks a signed order against its vault as it is now. Returns the vault's activity. */
 function requireOwnSide(
   ledger: Ledger,
+  group: Group,
   { offered, message }: Signed,
   [, activity, isCancelled, isVaultCancelled]: readonly (Buffer | undefined)[],
 ): ActivityRecord {
   ledger.l1.requirePromising();
   requireDeadline(ledger, message.deadline, MIN_VALIDITY);
   const now = decodeActivity(activity);
-  requireMovable(ledger, offered.place, offered.vault, now);
+  requireMovable(ledger, offered.place, offered.vault, now, group);
   requireLeft(offered, message, now);
   if (isCancelled !== undefined) throw new MintmarkError("signature_invalid", CANCELLED);
   if (isVaultCancelled !== undefined) throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
@@ -294,9 +296,9 @@ function placing(
     apply(group, stored) {
       const found = keys.map((key, i) => group.resolve(key, stored[i]));
       const [earlier, , , , live, known, isKnownCancelled] = found;
-      if (!("owner" in caller)) requireKey(ledger, caller);
+      if (!("owner" in caller)) requireKey(ledger, group, caller);
       if (earlier !== undefined) return decodeOrderId(earlier);
-      const { withdrawn } = requireOwnSide(ledger, signed, found);
+      const { withdrawn } = requireOwnSide(ledger, group, signed, found);
       if (live !== undefined) {
         // A concurrent request may have listed another one.
         if (known === undefined || decodeOrderId(live) !== replaced?.orderId)
@@ -330,6 +332,7 @@ function requireTakeable(
   { orderId }: OrderRecord,
   makers: Offered,
   [stored, activity, isCancelled, isVaultCancelled]: readonly (Buffer | undefined)[],
+  group?: Group,
 ): OrderRecord {
   const order = decodeOrder(orderId, stored);
   const now = decodeActivity(activity);
@@ -340,7 +343,7 @@ function requireTakeable(
     isVaultCancelled === undefined &&
     now.withdrawn === order.withdrawnBefore;
   if (!isAsSigned) throw new MintmarkError("order_ended");
-  const fault = faultOf(() => requireMovable(ledger, makers.place, makers.vault, now));
+  const fault = faultOf(() => requireMovable(ledger, makers.place, makers.vault, now, group));
   if (fault !== null) throw new MintmarkError("order_ended", `The maker's vault: ${fault.message}`);
   return order;
 }
@@ -359,12 +362,12 @@ function filling(
     apply(group, stored) {
       const found = keys.map((key, i) => group.resolve(key, stored[i]));
       const [earlier, , , , live] = found;
-      if (!("owner" in caller)) requireKey(ledger, caller);
+      if (!("owner" in caller)) requireKey(ledger, group, caller);
       if (earlier !== undefined) return decodeOrderId(earlier);
-      requireOwnSide(ledger, signed, found);
+      requireOwnSide(ledger, group, signed, found);
       if (live !== undefined) throw new MintmarkError("order_exists");
       const others = found.slice(own.length);
-      const order = requireTakeable(ledger, signed.order, signed.makers, others);
+      const order = requireTakeable(ledger, signed.order, signed.makers, others, group);
       const counter = putOrder(ledger, group, placed(ledger, group, signed), null);
       return putFilled(ledger, group, order, counter);
     },
@@ -516,7 +519,7 @@ function allowedOrder(
 function assetOf(ledger: Ledger, applicationIndex: number, { token }: OrderItem): AssetRecord {
   const { chainId } = ledger.services.settlement;
   const asset = ledger.tenants.assetsByContract
-    .records(`${chainId} ${token}`, "latest")
+    .records(`${chainId} ${token}`)
     .find((each) => isVisible(each, applicationIndex));
   if (asset === undefined) throw new MintmarkError("asset_not_found");
   return asset;
@@ -525,7 +528,7 @@ function assetOf(ledger: Ledger, applicationIndex: number, { token }: OrderItem)
 /** Units of a token as an item of the message. */
 function itemOf(
   name: "give" | "want",
-  { standard, contractAddress, quantum }: AssetRecord,
+  { standard, contractAddress, quantum }: AssetFacts,
   { tokenId, amount }: Pick<OrderItemRecord, "tokenId" | "amount">,
 ): OrderItem {
   requireBigint(`${name}.amount`, amount, 1n, standard === "erc721" ? 1n : MAX_AMOUNT);
@@ -537,7 +540,7 @@ function itemOf(
   return { token: contractAddress, id: tokenId ?? 0n, amount: amount * quantum };
 }
 
-function inUnits({ assetIndex, standard, quantum }: AssetRecord, { id, amount }: OrderItem) {
+function inUnits({ assetIndex, standard, quantum }: AssetFacts, { id, amount }: OrderItem) {
   return { assetIndex, tokenId: standard === "erc20" ? null : id, amount: amount / quantum };
 }
 

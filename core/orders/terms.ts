@@ -81,7 +81,7 @@ export async function setTerms(
 ): Promise<OrderTerms> {
   const given = checkedTerms(context.ledger, applicationId, terms);
   return context.change((ledger, group) => {
-    const { applicationIndex } = ledger.tenants.application(applicationId, "latest");
+    const { applicationIndex } = ledger.tenants.application(applicationId, group);
     const entry = { kind: "orderTermsSet", applicationIndex, ...given } as const;
     const { time } = ledger.journal.record(group, entry);
     const record = { ...given, updatedAt: time };
@@ -95,7 +95,7 @@ function checkedTerms(ledger: Ledger, applicationId: Uuid, { listing, fee, asset
   if (!Array.isArray(assets) || assets.length > MAX_ASSET_TERMS)
     throw argumentError("assets", `must be at most ${MAX_ASSET_TERMS} assets`);
   const checked = assets.map(({ assetId, royalty, minimum }: AssetTerms, i) => {
-    const { asset } = visibleAsset(ledger, applicationId, assetId, "durable");
+    const { asset } = visibleAsset(ledger, applicationId, assetId);
     if (minimum !== null) requireBigint(`assets[${i}].minimum`, minimum, 1n, MAX_AMOUNT);
     const { assetIndex } = asset;
     return { assetIndex, royalty: checkedPart(`assets[${i}].royalty`, royalty), minimum };

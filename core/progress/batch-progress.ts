@@ -38,7 +38,7 @@ export async function recordSubmitted(
 ): Promise<Batch> {
   const l1TxHash = requireHash("txHash", txHash);
   const record = await ledger.writer.alone(async (group) => {
-    const batch = latestBatch(ledger, mode, batchNumber);
+    const batch = latestBatch(ledger, group, mode, batchNumber);
     if (isCommitted(batch) || batch.l1TxHash === l1TxHash) return batch;
     const { time } = ledger.journal.record(group, {
       kind: "batchSubmitted",
@@ -61,10 +61,11 @@ export async function recordSubmitted(
 /** Throws {@link foreign} unless the batch on L1 or a mirror is the one that this store sealed. */
 export function requireOurs(
   ledger: Ledger,
+  group: Group,
   { chainId }: PortalIdentity,
   event: CommitEvent | Imported,
 ): void {
-  const batch = ledger.batches.records[event.mode].latest.get(event.batchNumber);
+  const batch = ledger.batches.records[event.mode].latest(group).get(event.batchNumber);
   const ours =
     (chainId === ledger.services.settlement.chainId) === (event.type === "batchCommitted") &&
     batch !== undefined &&
@@ -99,8 +100,8 @@ export function foreign(ledger: Ledger, chainId: bigint, detail: string): Mintma
 }
 
 /** Whether a batch is recorded as this commit made it. */
-export function isRecordedCommit(ledger: Ledger, event: CommitEvent): boolean {
-  const batch = latestBatch(ledger, event.mode, event.batchNumber);
+export function isRecordedCommit(ledger: Ledger, group: Group, event: CommitEvent): boolean {
+  const batch = latestBatch(ledger, group, event.mode, event.batchNumber);
   return (
     isCommitted(batch) &&
     batch.l1TxHash === event.txHash.toLowerCase() &&
@@ -118,7 +119,7 @@ export async function applyCommitted(
   const batch = asLeftOut(
     ledger,
     group,
-    latestBatch(ledger, mode, batchNumber),
+    latestBatch(ledger, group, mode, batchNumber),
     event.leftOut ?? [],
   );
   const txHash = requireHash("txHash", event.txHash);
@@ -249,7 +250,7 @@ export async function compareState(
   there: L1State,
   wait?: WaitOptions,
 ): Promise<boolean> {
-  return observing(ledger, "state", wait?.signal, async () => {
+  return observing(ledger, "state", wait?.signal, async (group) => {
     if (ledger.l1.divergence !== null) ledger.l1.requireOneHistory();
     for (const mode of MODES) {
       const [sealed, count] = [sealedCount(ledger, mode), countOf(mode, there)];
@@ -260,7 +261,7 @@ export async function compareState(
     }
     const here = stateOver(ledger, there.countValidium, there.countRollup);
     if (here.commitment !== there.commitment) {
-      if (MODES.some((mode) => countOf(mode, there) > committedCount(ledger, mode, "latest")))
+      if (MODES.some((mode) => countOf(mode, there) > committedCount(ledger, mode, group)))
         return false;
       const detail = `L1's state after ${there.countValidium} validium and ${there.countRollup} rollup batches is another.`;
       throw new MintmarkError("history_diverged", detail);

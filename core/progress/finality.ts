@@ -19,7 +19,7 @@ export async function recordFinalized(
   requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
   const hash = given === undefined ? null : requireHash("blockHash", given);
   await ledger.writer.alone(async (group) => {
-    const portal = ledger.l1.portalOn(chainId, "latest");
+    const portal = ledger.l1.portalOn(chainId, group);
     const { observed, finalized } = portal;
     const upTo = observed !== null && observed < blockNumber ? observed : blockNumber;
     if (finalized !== null && upTo <= finalized) return;

@@ -72,13 +72,13 @@ export async function recordEvents(
   const blockHash = given === undefined ? null : requireHash("blockHash", given);
   for (const event of events) requireForm(event);
   return observing(ledger, `events of ${chainId}`, signal, async (group) => {
-    const portal = ledger.l1.portalOn(chainId, "latest");
+    const portal = ledger.l1.portalOn(chainId, group);
     const { observed, finalized } = portal;
     const first = fromBlock ?? (observed === null ? 0n : observed + 1n);
     const read = events.filter(({ blockNumber }) => blockNumber >= first && blockNumber <= toBlock);
     read.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
     // All checks come before the first change.
-    for (const event of read) await requireKnown(ledger, portal, event);
+    for (const event of read) await requireKnown(ledger, group, portal, event);
     const known = finalized ?? -1n;
     const isFinal = ({ blockNumber }: L1Event) => blockNumber <= (final > known ? final : known);
     if (observed !== null && first <= observed)
@@ -86,12 +86,12 @@ export async function recordEvents(
     const added: L1Event[] = [];
     for (const event of read) {
       // A reorganisation can give the number of a making to another one.
-      if (!isFinal(event) && namesUnknownMaking(ledger, event)) continue;
-      if (!(await isApplied(ledger, chainId, event))) added.push(event);
+      if (!isFinal(event) && namesUnknownMaking(ledger, group, event)) continue;
+      if (!(await isApplied(ledger, group, chainId, event))) added.push(event);
     }
     const isGap = await followsGap(ledger, group, added);
     if (isGap && fromBlock !== undefined) return null;
-    if (isGap && skipsMaking(ledger, added)) throw leftOut(toBlock);
+    if (isGap && skipsMaking(ledger, group, added)) throw leftOut(toBlock);
     const [earliest] = added;
     let finalAfter = finalized;
     if (earliest !== undefined && finalized !== null && earliest.blockNumber <= finalized) {
@@ -158,9 +158,14 @@ function leftOut(blockNumber: bigint): MintmarkError {
 }
 
 /** Whether nothing of the event is left to apply. */
-async function isApplied(ledger: Ledger, chainId: bigint, event: L1Event): Promise<boolean> {
+async function isApplied(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  event: L1Event,
+): Promise<boolean> {
   const { type, blockNumber, logIndex } = event;
-  if (type === "batchCommitted") return isRecordedCommit(ledger, event);
+  if (type === "batchCommitted") return isRecordedCommit(ledger, group, event);
   if (type === "assetTransferable") return true;
   const key =
     type === "batchImported"
@@ -178,8 +183,8 @@ async function followsGap(
   group: Group,
   added: readonly L1Event[],
 ): Promise<boolean> {
-  if (skipsMaking(ledger, added)) return true;
-  let commits = MODES.reduce((sum, mode) => sum + committedCount(ledger, mode, "latest"), 0);
+  if (skipsMaking(ledger, group, added)) return true;
+  let commits = MODES.reduce((sum, mode) => sum + committedCount(ledger, mode, group), 0);
   const totals = new Map<VaultId, bigint>();
   for (const event of added) {
     if (event.type === "batchCommitted" && event.sequence > BigInt(commits++)) return true;
@@ -200,13 +205,13 @@ function makingOf(event: L1Event): bigint | null {
   return unpackMadeVaultId(event.vaultId).making;
 }
 
-function namesUnknownMaking(ledger: Ledger, event: L1Event): boolean {
-  return (makingOf(event) ?? 0n) > ledger.batches.makings.count("latest");
+function namesUnknownMaking(ledger: Ledger, group: Group, event: L1Event): boolean {
+  return (makingOf(event) ?? 0n) > ledger.batches.makings.count(group);
 }
 
 /** Whether a making before these is missing: L1 numbers them without gaps. */
-function skipsMaking(ledger: Ledger, added: readonly L1Event[]): boolean {
-  let made = BigInt(ledger.batches.makings.count("latest"));
+function skipsMaking(ledger: Ledger, group: Group, added: readonly L1Event[]): boolean {
+  let made = BigInt(ledger.batches.makings.count(group));
   for (const event of added) {
     const making = makingOf(event);
     if (making === null || making <= made) continue;
@@ -219,11 +224,16 @@ function skipsMaking(ledger: Ledger, added: readonly L1Event[]): boolean {
 /**
  * Throws {@link foreign} for an event of another store's contract, or of data that this store lost.
  */
-async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event): Promise<void> {
+async function requireKnown(
+  ledger: Ledger,
+  group: Group,
+  portal: PortalRecord,
+  event: L1Event,
+): Promise<void> {
   if (event.type === "batchCommitted" || event.type === "batchImported")
-    requireOurs(ledger, portal, event);
-  if (event.type === "made") await requireSameMaking(ledger, portal, event);
-  if (namesUnknownMaking(ledger, event)) return;
+    requireOurs(ledger, group, portal, event);
+  if (event.type === "made") await requireSameMaking(ledger, group, portal, event);
+  if (namesUnknownMaking(ledger, group, event)) return;
   if (event.type === "withdrawn") await requireVault(ledger, portal, event.vaultId);
   if (event.type === "duplicateVoided") await requireVault(ledger, portal, event.laterVaultId);
 }
@@ -231,11 +241,12 @@ async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event
 /** Requires that the event is whole, and that no other making was final under its number. */
 async function requireSameMaking(
   ledger: Ledger,
+  group: Group,
   { chainId }: PortalRecord,
   event: MadeEvent,
 ): Promise<void> {
   requireWhole(ledger, event);
-  if (namesUnknownMaking(ledger, event)) return;
+  if (namesUnknownMaking(ledger, group, event)) return;
   const { batchRoot } = await readMaking(ledger, Number(event.making));
   if (batchRoot === event.batchRoot.toLowerCase()) return;
   throw foreign(ledger, chainId, `L1 has another making ${event.making} than this store.`);

@@ -30,7 +30,7 @@ export async function recordReorg(
 ): Promise<void> {
   requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
   await ledger.writer.alone(async (group) => {
-    const portal = ledger.l1.portalOn(chainId, "latest");
+    const portal = ledger.l1.portalOn(chainId, group);
     const { observed, finalized } = portal;
     const isDeep = finalized !== null && blockNumber <= finalized;
     if (isDeep && reach === "above final")

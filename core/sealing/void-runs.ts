@@ -3,7 +3,7 @@ import type { Series } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import type { Table, View } from "../store/group.ts";
+import type { Group, Table } from "../store/group.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
 import { requireText } from "../validate.ts";
 
@@ -19,15 +19,15 @@ export function runAt<R extends VoidRun>(runs: readonly R[], slot: number): R | 
   return run !== undefined && slot < run.firstSlot + run.count ? run : null;
 }
 
-type VoidTables = Readonly<Record<Series, Pick<Table<number, readonly VoidedRun[]>, View>>>;
+type VoidTables = Readonly<Record<Series, Pick<Table<number, readonly VoidedRun[]>, "view">>>;
 
 /** Why a place is void, and since when; null when it is not. */
 export function voidRunAt(
   voids: VoidTables,
   { mode, batchNumber, slot }: VaultPlace,
-  view: View,
+  group?: Group,
 ): VoidedRun | null {
-  return runAt(voids[mode][view].get(batchNumber) ?? [], slot);
+  return runAt(voids[mode].view(group).get(batchNumber) ?? [], slot);
 }
 
 /**
@@ -37,9 +37,9 @@ export function voidRunAt(
 export function requireNotVoid(
   voids: VoidTables,
   { mode, batchNumber, slot }: VaultPlace,
-  view: View = "durable",
+  group?: Group,
 ): readonly VoidedRun[] {
-  const runs = voids[mode][view].get(batchNumber) ?? [];
+  const runs = voids[mode].view(group).get(batchNumber) ?? [];
   const run = runAt(runs, slot);
   if (run !== null) throw new MintmarkError("vault_void", `The vault is void: ${run.failure}`);
   return runs;

@@ -90,12 +90,25 @@ export class Group {
 export class Table<K, V> {
   readonly #latest = new Map<K, V>();
   readonly #durable = new Map<K, V>();
-  /** The writer's view, perhaps not durable yet. */
-  readonly latest: ReadonlyMap<K, V> = this.#latest;
   /** The readers' view. */
   readonly durable: ReadonlyMap<K, V> = this.#durable;
   /** The changes of the current group, shown to readers together. */
   protected filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
+
+  /** The writer's view, perhaps not durable yet. Only a change has a group, so no reader sees it. */
+  latest(_group: Group): ReadonlyMap<K, V> {
+    return this.#latest;
+  }
+
+  /** The writer's view for a change; without a group the readers'. */
+  view(group?: Group): ReadonlyMap<K, V> {
+    return group === undefined ? this.#durable : this.#latest;
+  }
+
+  /** The record that the disk may have already: it can be a moment ahead of the readers' view. */
+  ahead(key: K): V | undefined {
+    return this.#latest.get(key);
+  }
 
   /** Sets a record: for the writer at once, for readers when the group is durable. */
   put(group: Group, key: K, value: V): void {
@@ -145,32 +158,30 @@ export class Table<K, V> {
   }
 }
 
-/** The view of a {@link Table} or {@link TwoViews} to read. */
-export type View = "durable" | "latest";
-
 type Changing<V> = { -readonly [K in keyof V]: V[K] };
 
 /** One value in the two views of a {@link Table}. */
 export class TwoViews<T> {
-  latest: T;
-  durable: T;
+  readonly #values = new Table<null, T>();
 
   constructor(value: T) {
-    this.latest = value;
-    this.durable = value;
+    this.load(value);
   }
 
-  /** Sets the value: for the writer at once, for readers when the group is durable. */
+  get durable(): T {
+    return this.#values.durable.get(null) as T;
+  }
+
+  latest(group: Group): T {
+    return this.#values.latest(group).get(null) as T;
+  }
+
   put(group: Group, value: T): void {
-    this.latest = value;
-    group.onDurable(() => {
-      this.durable = value;
-    });
+    this.#values.put(group, null, value);
   }
 
   load(value: T): void {
-    this.latest = value;
-    this.durable = value;
+    this.#values.load(null, value);
   }
 }
 
@@ -196,9 +207,9 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   }
 
   /** The record of an id, in lower case or not; undefined for an unknown one. */
-  named(id: string, view: View = "durable"): V | undefined {
+  named(id: string, group?: Group): V | undefined {
     const key = this.#keys.get(id) ?? this.#keys.get(String(id).toLowerCase());
-    return key === undefined ? undefined : this[view].get(key);
+    return key === undefined ? undefined : this.view(group).get(key);
   }
 
   /** Lists numbered records under a name in each, from now on; undefined: not listed. */
@@ -209,12 +220,12 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   }
 
   set(group: Group, record: V): void {
-    this.put(group, this.#keyIn(record), record);
+    this.put(group, this.#keyIn(record, this.latest(group)), record);
   }
 
   /** Adds a record read from disk. */
   add(record: V): void {
-    this.load(this.#keyIn(record), record);
+    this.load(this.#keyIn(record, this.durable), record);
   }
 
   /** Writes the records that the group has changed, each once; returns their keys. */
@@ -226,10 +237,10 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
     return records.keys();
   }
 
-  #keyIn(record: V): V[Key] {
+  #keyIn(record: V, before: ReadonlyMap<V[Key], V>): V[Key] {
     const key = record[this.#key];
     if (this.#id !== undefined) this.#keys.set(record[this.#id], key);
-    for (const index of this.#indexes) index.update(key as number, record);
+    for (const index of this.#indexes) index.update(key as number, before.get(key), record);
     return key;
   }
 }
@@ -253,13 +264,13 @@ export class RecordIndex<V> {
     return this.#numbers.get(name) ?? [];
   }
 
-  records(name: unknown, view: View): V[] {
-    return this.numbers(name).flatMap((number) => this.#table[view].get(number) ?? []);
+  records(name: unknown, group?: Group): V[] {
+    const records = this.#table.view(group);
+    return this.numbers(name).flatMap((number) => records.get(number) ?? []);
   }
 
   /** Called with each record before the table has it. */
-  update(number: number, record: V): void {
-    const before = this.#table.latest.get(number);
+  update(number: number, before: V | undefined, record: V): void {
     const [earlier, name] = [before && this.#nameOf(before), this.#nameOf(record)];
     if (before !== undefined && earlier === name) return;
     if (before !== undefined) this.drop(earlier, number);

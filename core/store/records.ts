@@ -95,6 +95,11 @@ export const assetRecord = layout({
   transferable: nullable(flag), // Whether L1's registry has it as transferable; null: not asked
 });
 export type AssetRecord = ValueOf<typeof assetRecord>;
+/** The part of an asset that never changes. */
+export type AssetFacts = Pick<
+  AssetRecord,
+  keyof typeof assetPlace | "assetType" | keyof typeof assetForm | "createdAt"
+>;
 
 export const metadataRecord = layout({ metadata: text, frozen: flag, updatedAt: time });
 export type MetadataRecord = ValueOf<typeof metadataRecord>;

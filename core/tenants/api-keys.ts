@@ -9,7 +9,7 @@ import type { Services } from "../ledger/services.ts";
 import type { ApiKey, Environment, Hash, Principal, Role, Scope, Uuid } from "../model.ts";
 import { SCOPES } from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
-import type { Group, View } from "../store/group.ts";
+import type { Group } from "../store/group.ts";
 import { MAX_TIME } from "../store/layout.ts";
 import type { ApplicationRecord, KeyRecord } from "../store/records.ts";
 import { requireText } from "../validate.ts";
@@ -77,7 +77,7 @@ function keyView(ledger: TenantLedger, record: KeyRecord): ApiKey {
     expiresAt,
     revokedAt,
   } = record;
-  const application = ledger.tenants.applications.latest.get(applicationIndex);
+  const application = ledger.tenants.applications.durable.get(applicationIndex);
   if (application === undefined)
     throw new MintmarkError("store_corrupt", `Application ${applicationIndex} is missing.`);
   const { applicationId } = application;
@@ -111,9 +111,9 @@ function requireKeyOptions({
 }
 
 /** The current key: it may have been revoked or suspended since the request's authentication. */
-export function requireKey(ledger: TenantLedger, principal: Principal): KeyRecord {
-  const key = ledger.tenants.keys.named(principal.keyId, "latest");
-  const application = ledger.tenants.application(principal.applicationId, "latest");
+export function requireKey(ledger: TenantLedger, group: Group, principal: Principal): KeyRecord {
+  const key = ledger.tenants.keys.named(principal.keyId, group);
+  const application = ledger.tenants.application(principal.applicationId, group);
   if (key?.applicationIndex !== application.applicationIndex)
     throw new MintmarkError("credentials_invalid");
   requireInForce(ledger, key, application);
@@ -132,11 +132,11 @@ function requireInForce(
   if (suspended) throw new MintmarkError("application_suspended");
 }
 
-function newKeyId(ledger: TenantLedger): string {
+function newKeyId(ledger: TenantLedger, group: Group): string {
   const { contract } = ledger.services.settlement;
   const keyId = contract.slice(2, 6).toLowerCase() + randomBytes(6).toString("hex");
-  const isFree = ledger.tenants.keys.named(keyId, "latest") === undefined;
-  return isFree ? keyId : newKeyId(ledger);
+  const isFree = ledger.tenants.keys.named(keyId, group) === undefined;
+  return isFree ? keyId : newKeyId(ledger, group);
 }
 
 function tokenOf(environment: Environment, keyId: string, secret: string): string {
@@ -193,9 +193,9 @@ export function putNewKey(
   applicationIndex: number,
   options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofPerson">,
   secretHash: Hash,
-  keyId = newKeyId(ledger),
+  keyId = newKeyId(ledger, group),
 ): KeyRecord {
-  const keyIndex = ledger.tenants.keys.latest.size;
+  const keyIndex = ledger.tenants.keys.latest(group).size;
   const issued = { keyIndex, keyId, applicationIndex, secretHash, ...options };
   const { time } = ledger.journal.record(group, { kind: "keyIssued", ...issued });
   const record: KeyRecord = { ...issued, mintsUsed: 0n, createdAt: time, revokedAt: null };
@@ -215,19 +215,16 @@ export function putRevoked(ledger: TenantLedger, group: Group, key: KeyRecord): 
 }
 
 /** The current key. Throws `key_not_found`, also for a person's own key. */
-function programKey(ledger: TenantLedger, keyId: string): KeyRecord {
-  const key = ledger.tenants.keys.named(keyId, "latest");
+function programKey(ledger: TenantLedger, group: Group, keyId: string): KeyRecord {
+  const key = ledger.tenants.keys.named(keyId, group);
   if (key === undefined || key.ofPerson) throw new MintmarkError("key_not_found");
   return key;
 }
 
 /** Throws `too_many_keys` when the application has as many keys in force as it may. */
-function requireFewKeys(ledger: TenantLedger, applicationIndex: number): void {
+function requireFewKeys(ledger: TenantLedger, group: Group, applicationIndex: number): void {
   const now = ledger.journal.clock.present();
-  for (const { keyIndex, expiresAt } of ledger.tenants.keysInForce.records(
-    applicationIndex,
-    "latest",
-  ))
+  for (const { keyIndex, expiresAt } of ledger.tenants.keysInForce.records(applicationIndex, group))
     if (expiresAt !== null && expiresAt <= now)
       ledger.tenants.keysInForce.drop(applicationIndex, keyIndex);
   if (ledger.tenants.keysInForce.numbers(applicationIndex).length >= MAX_KEYS)
@@ -240,13 +237,14 @@ function requireFewKeys(ledger: TenantLedger, applicationIndex: number): void {
  */
 function requireWithinRole(
   ledger: TenantLedger,
+  group: Group,
   actor: Actor | null,
   { applicationIndex, scopes }: Pick<KeyRecord, "applicationIndex" | "scopes">,
 ) {
   const person =
     actor === null || actor.personIndex === null
       ? null
-      : ledger.tenants.people.latest.get(actor.personIndex);
+      : ledger.tenants.people.latest(group).get(actor.personIndex);
   if (!person || person.role === "operator") return;
   if (person.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
   for (const right of ["keys", ...scopes] as const) requireRight(person.role, right);
@@ -288,18 +286,18 @@ export async function ownPrincipal(
   applicationId: Uuid,
   wait?: WaitOptions,
 ): Promise<Principal> {
-  const found = (ledger: TenantLedger, version: View) => {
-    const application = ledger.tenants.application(applicationId, version);
+  const found = (ledger: TenantLedger, group?: Group) => {
+    const application = ledger.tenants.application(applicationId, group);
     if (application.suspended) throw new MintmarkError("application_suspended");
     const { applicationIndex } = application;
-    const keys = ledger.tenants.keysOf.records(applicationIndex, version);
+    const keys = ledger.tenants.keysOf.records(applicationIndex, group);
     return { applicationIndex, key: keys.find(({ secretHash }) => secretHash === NO_SECRET) };
   };
-  const { key } = found(context.ledger, "durable");
+  const { key } = found(context.ledger);
   const { keyId, scopes } =
     key ??
     (await context.change((ledger, group) => {
-      const { applicationIndex, key: known } = found(ledger, "latest");
+      const { applicationIndex, key: known } = found(ledger, group);
       const options = {
         scopes: SCOPES,
         expiresAt: null,
@@ -324,16 +322,19 @@ export function keysOf(context: EngineContext): Keys {
   /** Issues the key that `askedOf` tells. Who acts is checked before what is asked for. */
   const issued = async (
     wait: WaitOptions | undefined,
-    askedOf: (ledger: TenantLedger) => NewKey & Pick<KeyRecord, "applicationIndex" | "scopes">,
+    askedOf: (
+      ledger: TenantLedger,
+      group: Group,
+    ) => NewKey & Pick<KeyRecord, "applicationIndex" | "scopes">,
     own?: KeyParts,
   ): Promise<IssuedKey> => {
     const secret = own?.secret ?? randomBytes(32).toString("hex");
     const key = await context.change((ledger, group) => {
-      const asked = askedOf(ledger);
+      const asked = askedOf(ledger, group);
       const { applicationIndex } = asked;
-      requireWithinRole(ledger, context.actor, asked);
-      requireFewKeys(ledger, applicationIndex);
-      if (own !== undefined && ledger.tenants.keys.named(own.keyId, "latest") !== undefined)
+      requireWithinRole(ledger, group, context.actor, asked);
+      requireFewKeys(ledger, group, applicationIndex);
+      if (own !== undefined && ledger.tenants.keys.named(own.keyId, group) !== undefined)
         throw argumentError("token", "has the id of a key that exists");
       const options = requireKeyOptions(asked);
       const secretHash = hashText(secret);
@@ -348,16 +349,17 @@ export function keysOf(context: EngineContext): Keys {
     async issue(applicationId, options = {}, wait) {
       const asked = requireKeyOptions(options);
       const own = ownParts(context.ledger.services, options.token);
-      const askedOf = (ledger: TenantLedger) => ({
-        applicationIndex: ledger.tenants.application(applicationId, "latest").applicationIndex,
+      const askedOf = (ledger: TenantLedger, group: Group) => ({
+        applicationIndex: ledger.tenants.application(applicationId, group).applicationIndex,
         ...asked,
       });
       return issued(wait, askedOf, own);
     },
     rotate: async (keyId, { expiresAt = null } = {}, wait) =>
-      issued(wait, (ledger) => {
+      issued(wait, (ledger, group) => {
         const { applicationIndex, scopes, mintQuota, mintsUsed, name, revokedAt } = programKey(
           ledger,
+          group,
           keyId,
         );
         if (revokedAt !== null)
@@ -388,8 +390,8 @@ export function keysOf(context: EngineContext): Keys {
     },
     revoke: (keyId, wait) =>
       context.change((ledger, group) => {
-        const key = programKey(ledger, keyId);
-        requireWithinRole(ledger, context.actor, key);
+        const key = programKey(ledger, group, keyId);
+        requireWithinRole(ledger, group, context.actor, key);
         return keyView(ledger, putRevoked(ledger, group, key));
       }, wait),
     // Takes as long for an unknown key as for a wrong secret.

@@ -24,11 +24,11 @@ export async function createApplication(
       ? uuidv7()
       : requireUuid("applicationId", application.applicationId);
   return context.change((ledger, group) => {
-    const known = ledger.tenants.applications.named(applicationId, "latest");
+    const known = ledger.tenants.applications.named(applicationId, group);
     if (known?.name === name) return applicationView(known);
     if (known !== undefined)
       throw argumentError("applicationId", `is that of the application "${known.name}"`);
-    const applicationIndex = ledger.tenants.applications.latest.size;
+    const applicationIndex = ledger.tenants.applications.latest(group).size;
     const created = { applicationIndex, applicationId, name, dataAvailabilityMode };
     const { time } = ledger.journal.record(group, { kind: "applicationCreated", ...created });
     const record: ApplicationRecord = {
@@ -50,7 +50,7 @@ type ChangedFacts =
 export function applicationsOf(context: EngineContext): Applications {
   const change = (applicationId: Uuid, facts: ChangedFacts, wait?: WaitOptions) =>
     context.change((ledger, group) => {
-      const application = ledger.tenants.application(applicationId, "latest");
+      const application = ledger.tenants.application(applicationId, group);
       const changed = { ...application, ...facts };
       const { applicationIndex, suspended, dataAvailabilityMode } = changed;
       if (application.dataAvailabilityMode !== dataAvailabilityMode)

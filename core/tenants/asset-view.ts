@@ -3,7 +3,7 @@ import type { TenantLedger } from "../ledger/ledger.ts";
 import { enablementId, type TenantTables } from "../ledger/tenant-tables.ts";
 import type { Asset, Standard, Uuid } from "../model.ts";
 import type { Settlement } from "../ports.ts";
-import type { View } from "../store/group.ts";
+import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 
 /** First engine version of a settlement contract that supports a standard. */
@@ -80,16 +80,21 @@ export function visibleNumbers(
 /**
  * An application, and an asset that it can see. Throws `application_not_found`, `asset_not_found`.
  */
-export function visibleAsset(ledger: TenantLedger, applicationId: Uuid, assetId: Uuid, view: View) {
-  const { applicationIndex } = ledger.tenants.application(applicationId, view);
-  const asset = findAsset(ledger, assetId, view);
+export function visibleAsset(
+  ledger: TenantLedger,
+  applicationId: Uuid,
+  assetId: Uuid,
+  group?: Group,
+) {
+  const { applicationIndex } = ledger.tenants.application(applicationId, group);
+  const asset = findAsset(ledger, assetId, group);
   if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
   return { applicationIndex, asset };
 }
 
 /** The asset in the writer's view, or as durable now. Throws `asset_not_found`. */
-export function findAsset(ledger: TenantLedger, assetId: Uuid, view: View): AssetRecord {
-  const asset = ledger.tenants.assets.named(assetId, view);
+export function findAsset(ledger: TenantLedger, assetId: Uuid, group?: Group): AssetRecord {
+  const asset = ledger.tenants.assets.named(assetId, group);
   if (asset === undefined || asset.removed) throw new MintmarkError("asset_not_found");
   return asset;
 }

@@ -39,15 +39,15 @@ export async function addAsset(
     const applicationIndex =
       applicationId === undefined
         ? null
-        : ledger.tenants.application(applicationId, "latest").applicationIndex;
-    const named = ledger.tenants.assets.named(given.assetId, "latest");
+        : ledger.tenants.application(applicationId, group).applicationIndex;
+    const named = ledger.tenants.assets.named(given.assetId, group);
     const isSame =
       named?.removed === false &&
       named.chainId === given.chainId &&
       named.assetType === given.assetType &&
       named.applicationIndex === applicationIndex;
     if (isSame) return assetView(ledger, named, applicationIndex);
-    requireUnknown(ledger, given, applicationIndex);
+    requireUnknown(ledger, group, given, applicationIndex);
     if (applicationIndex !== null) requireFew(ledger, applicationIndex);
     const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);
@@ -64,7 +64,7 @@ function putAdded(
   given: GivenAsset,
   applicationIndex: number | null,
 ): AssetRecord {
-  const assetIndex = ledger.tenants.assets.latest.size;
+  const assetIndex = ledger.tenants.assets.latest(group).size;
   const { time } = ledger.journal.record(group, { ...given, assetIndex, applicationIndex });
   const { kind: _, ...facts } = given;
   const record: AssetRecord = {
@@ -106,7 +106,7 @@ function change(
   work: (ledger: TenantLedger, group: Group, asset: AssetRecord) => AssetRecord,
 ): Promise<Asset> {
   return context.change((ledger, group) => {
-    const changed = work(ledger, group, findAsset(ledger, assetId, "latest"));
+    const changed = work(ledger, group, findAsset(ledger, assetId, group));
     return assetView(ledger, changed, null);
   }, wait);
 }
@@ -118,11 +118,12 @@ function change(
 function putRemoved(ledger: TenantLedger, group: Group, asset: AssetRecord): number[] {
   if (asset.minted !== 0n) throw new MintmarkError("asset_minted");
   const { assetIndex } = asset;
-  const enabled = [...ledger.tenants.applications.latest.values()]
+  const enabled = [...ledger.tenants.applications.latest(group).values()]
     .map(({ applicationIndex }) => applicationIndex)
     .filter(
       (applicationIndex) =>
-        ledger.tenants.enablements.latest.get(enablementId(applicationIndex, assetIndex)) === true,
+        ledger.tenants.enablements.latest(group).get(enablementId(applicationIndex, assetIndex)) ===
+        true,
     );
   for (const applicationIndex of enabled)
     putEnabled(ledger, group, { ...asset, applicationIndex }, false);
@@ -154,7 +155,7 @@ function changeAsset(
     const { kind: _, rawBlobs, dataAvailabilityMode, ...fixed } = given;
     if (hasFacts(known, fixed))
       return putFacts(ledger, group, known, "assetChanged", { rawBlobs, dataAvailabilityMode });
-    requireUnknown(ledger, given, known.applicationIndex, known.assetIndex);
+    requireUnknown(ledger, group, given, known.applicationIndex, known.assetIndex);
     const enabled = putRemoved(ledger, group, known);
     let asset = putAdded(ledger, group, given, known.applicationIndex);
     if (known.whitelisted)
@@ -245,11 +246,12 @@ function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
  */
 function requireUnknown(
   ledger: TenantLedger,
+  group: Group,
   { assetId, chainId, contractAddress }: GivenAsset,
   applicationIndex: number | null,
   changed?: number,
 ): void {
-  const named = ledger.tenants.assets.named(assetId, "latest");
+  const named = ledger.tenants.assets.named(assetId, group);
   if (changed === undefined && named?.removed === false)
     throw new MintmarkError(
       "asset_exists",
@@ -388,7 +390,7 @@ export type AssetChanges = Partial<Omit<NewAsset, "assetId" | "applicationId">>;
 export function assetsOf(context: EngineContext): Assets {
   const get: Assets["get"] = async (applicationId, assetId) => {
     const { ledger } = context;
-    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "durable");
+    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId);
     return assetView(ledger, asset, applicationIndex);
   };
   const setWhitelisted = (whitelisted: boolean) => (assetId: Uuid, wait?: WaitOptions) =>
@@ -398,10 +400,10 @@ export function assetsOf(context: EngineContext): Assets {
   const setEnabled =
     (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
       await context.change((ledger, group) => {
-        const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
+        const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, group);
         const { assetIndex, whitelisted, assetId: known } = asset;
         const id = enablementId(applicationIndex, assetIndex);
-        if ((ledger.tenants.enablements.latest.get(id) ?? false) === enabled) return;
+        if ((ledger.tenants.enablements.latest(group).get(id) ?? false) === enabled) return;
         if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
         putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
       }, wait);
@@ -412,7 +414,7 @@ export function assetsOf(context: EngineContext): Assets {
     change: (assetId, changes, wait) => changeAsset(context, assetId, changes, wait),
     remove: (assetId, wait) =>
       context.change(
-        (ledger, group) => void putRemoved(ledger, group, findAsset(ledger, assetId, "latest")),
+        (ledger, group) => void putRemoved(ledger, group, findAsset(ledger, assetId, group)),
         wait,
       ),
     whitelist: setWhitelisted(true),

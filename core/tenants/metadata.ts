@@ -10,6 +10,7 @@ import { readMetadata } from "../protocol/metadata.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
+  type AssetFacts,
   type AssetRecord,
   type CollectionRecord,
   type MetadataRecord,
@@ -50,14 +51,15 @@ export function putMetadata(
 /** Why the application can set no token's metadata of an asset; null when it can. */
 export function metadataFault(
   ledger: TenantLedger,
-  asset: AssetRecord,
+  group: Group,
+  asset: AssetFacts,
   applicationIndex: number,
 ): Pick<Issue, "code" | "detail"> | null {
   if (asset.standard === "erc20")
     return { code: "validation_failed", detail: "an ERC-20 asset has no tokens by id" };
   if (asset.applicationIndex !== applicationIndex)
     return { code: "asset_shared", detail: "the asset is not reserved for this application" };
-  if (ledger.tenants.collections.latest.get(asset.assetId)?.frozen === true)
+  if (ledger.tenants.collections.latest(group).get(asset.assetId)?.frozen === true)
     return {
       code: "metadata_frozen",
       detail: "the metadata of all tokens of this asset is frozen",
@@ -113,15 +115,15 @@ async function change(
   const { ledger, writer } = context;
   // The id as stored, because keys hold it.
   const keys = tokenIds.map((tokenId) =>
-    keyOf.metadata(findAsset(ledger, assetId, "latest").assetId, tokenId),
+    keyOf.metadata(findAsset(ledger, assetId).assetId, tokenId),
   );
   await writer.run(
     {
       weight: keys.length,
       keys: () => keys,
       apply(group, stored) {
-        const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
-        const fault = metadataFault(ledger, asset, applicationIndex);
+        const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, group);
+        const fault = metadataFault(ledger, group, asset, applicationIndex);
         if (fault !== null)
           throw new MintmarkError(fault.code, `This is refused: ${fault.detail}.`);
         const records = keys.map((key, i) => metadataAt(group.resolve(key, stored[i])));
@@ -186,7 +188,7 @@ async function freezeTokens(
     refuse(missing);
     const open = unique.filter((_, i) => records[i]?.frozen === false);
     if (open.length === 0) return;
-    if (ledger.tenants.collections.latest.get(assetId)?.placeholder)
+    if (ledger.tenants.collections.latest(group).get(assetId)?.placeholder)
       throw new MintmarkError("metadata_hidden");
     ledger.journal.record(group, { kind: "metadataFrozen", assetId, tokenIds: open });
     for (const [i, tokenId] of unique.entries()) {
@@ -217,9 +219,10 @@ async function changeCollection(
     ...(given.frozen && { frozen: true }),
   };
   return context.change((ledger, group) => {
-    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
+    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, group);
     if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
-    const known = ledger.tenants.collections.latest.get(asset.assetId) ?? emptyCollection(asset);
+    const known =
+      ledger.tenants.collections.latest(group).get(asset.assetId) ?? emptyCollection(asset);
     const changed = { ...known, ...changes };
     if (known.frozen && changed.placeholder !== null && changed.placeholder !== known.placeholder)
       throw new MintmarkError(
@@ -279,7 +282,7 @@ function parsed(json: string | null): JsonObject | null {
 export function metadataOf(context: EngineContext): Metadata {
   /** The asset for readers without credentials. */
   const publicAsset = (assetId: Uuid): AssetRecord => {
-    const asset = findAsset(context.ledger, assetId, "durable");
+    const asset = findAsset(context.ledger, assetId);
     if (asset.removed) throw new MintmarkError("asset_not_found");
     return asset;
   };
@@ -319,7 +322,7 @@ export function metadataOf(context: EngineContext): Metadata {
       ),
     async get(applicationId, assetId, tokenId) {
       const { ledger } = context;
-      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "durable");
+      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId);
       if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
       const record = await stored(asset.assetId, tokenId);
       if (record === null) throw new MintmarkError("metadata_not_found");
@@ -338,7 +341,7 @@ export function metadataOf(context: EngineContext): Metadata {
     freezeTokens: (applicationId, assetId, tokenIds, wait) =>
       freezeTokens(context, [applicationId, assetId], tokenIds, wait?.signal),
     async getCollection(applicationId, assetId) {
-      const { asset } = visibleAsset(context.ledger, applicationId, assetId, "durable");
+      const { asset } = visibleAsset(context.ledger, applicationId, assetId);
       return collectionView(
         context.ledger.tenants.collections.durable.get(asset.assetId) ?? emptyCollection(asset),
       );
@@ -350,7 +353,7 @@ export function metadataOf(context: EngineContext): Metadata {
     served,
     async servedVault({ chainId, assetType, blob }) {
       const of = context.ledger.tenants.assetsByType
-        .records(`${chainId} ${assetType}`, "durable")
+        .records(`${chainId} ${assetType}`)
         .find(({ removed }) => !removed);
       if (of === undefined) throw new MintmarkError("asset_not_found");
       const tokenId = tokenIdOf(of.standard, of.blobScheme, blob);

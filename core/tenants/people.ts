@@ -48,11 +48,12 @@ export function peopleOf(context: EngineContext): People {
     isOwn = false,
   ): Promise<T> =>
     context.change((ledger, group) => {
-      const person = ledger.tenants.people.named(personId, "latest");
+      const person = ledger.tenants.people.named(personId, group);
       if (person === undefined || person.removedAt !== null)
         throw new MintmarkError("person_not_found");
       requireManager(
         ledger,
+        group,
         context.actor,
         person.applicationIndex,
         isOwn ? person.personIndex : undefined,
@@ -70,16 +71,16 @@ export function peopleOf(context: EngineContext): People {
       };
       return context.change((ledger, group) => {
         const application =
-          applicationId === null ? null : ledger.tenants.application(applicationId, "latest");
+          applicationId === null ? null : ledger.tenants.application(applicationId, group);
         const applicationIndex = application?.applicationIndex ?? null;
-        requireManager(ledger, context.actor, applicationIndex);
-        if (ledger.tenants.people.named(invitation.personId, "latest"))
+        requireManager(ledger, group, context.actor, applicationIndex);
+        if (ledger.tenants.people.named(invitation.personId, group))
           throw argumentError("personId", "is taken");
-        const team = ledger.tenants.teamOf.records(applicationIndex, "latest");
+        const team = ledger.tenants.teamOf.records(applicationIndex, group);
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, invitation.address);
         const keyIndex = giveKey(ledger, group, applicationIndex, invitation);
-        const personIndex = ledger.tenants.people.latest.size;
+        const personIndex = ledger.tenants.people.latest(group).size;
         const invited = { personIndex, applicationIndex, keyIndex, ...invitation };
         const { time } = ledger.journal.record(group, { kind: "personInvited", ...invited });
         const record: PersonRecord = {
@@ -131,7 +132,7 @@ export function peopleOf(context: EngineContext): People {
       const set = (ledger: TenantLedger, group: Group, person: PersonRecord): Person => {
         const { personIndex, applicationIndex } = person;
         if (person.address === wallet) return personView(ledger, person);
-        requireOwnWallet(ledger.tenants.teamOf.records(applicationIndex, "latest"), wallet);
+        requireOwnWallet(ledger.tenants.teamOf.records(applicationIndex, group), wallet);
         ledger.journal.record(group, { kind: "personAddressed", personIndex, address: wallet });
         return putView(ledger, group, { ...person, address: wallet });
       };
@@ -183,12 +184,13 @@ function requireRole(isOperators: boolean, role: Role): Role {
  */
 function requireManager(
   ledger: TenantLedger,
+  group: Group,
   actor: Actor | null,
   applicationIndex: number | null,
   self?: number,
 ): void {
   if (actor === null || actor.personIndex === null || actor.personIndex === self) return;
-  const by = usable(ledger, ledger.tenants.people.latest.get(actor.personIndex));
+  const by = usable(ledger, ledger.tenants.people.latest(group).get(actor.personIndex), group);
   if (by.role === "operator") return;
   requireRight(by.role, "people");
   if (by.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
@@ -220,13 +222,13 @@ function giveKey(
 }
 
 function takeKey(ledger: TenantLedger, group: Group, { keyIndex }: PersonRecord): void {
-  const key = keyIndex === null ? undefined : ledger.tenants.keys.latest.get(keyIndex);
+  const key = keyIndex === null ? undefined : ledger.tenants.keys.latest(group).get(keyIndex);
   if (key !== undefined) putRevoked(ledger, group, key);
 }
 
 function giveLink(ledger: TenantLedger, group: Group, person: PersonRecord): Invitation {
   const secret = randomBytes(32).toString("hex");
-  const link = { linkHash: hashText(secret), expiresAt: ledger.journal.now() + LINK_MS };
+  const link = { linkHash: hashText(secret), expiresAt: ledger.journal.now(group) + LINK_MS };
   ledger.journal.record(group, { kind: "personLinked", personIndex: person.personIndex, ...link });
   return {
     person: putView(ledger, group, { ...person, link }),
@@ -236,7 +238,7 @@ function giveLink(ledger: TenantLedger, group: Group, person: PersonRecord): Inv
 
 function putView(ledger: TenantLedger, group: Group, record: PersonRecord): Person {
   ledger.tenants.people.set(group, record);
-  return personView(ledger, record);
+  return personView(ledger, record, group);
 }
 
 /** Input of {@link People.invite}. */

@@ -21,7 +21,8 @@ const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
 export function signInsOf(context: EngineContext): SignIns {
   /** The person who changes its own sign-ins. */
   const actingAs = (personIndex: number) => {
-    const { applicationIndex = null } = context.ledger.tenants.people.latest.get(personIndex) ?? {};
+    const { applicationIndex = null } =
+      context.ledger.tenants.people.durable.get(personIndex) ?? {};
     return context.actingAs({ personIndex, applicationIndex, require: () => {} });
   };
   return {
@@ -33,9 +34,9 @@ export function signInsOf(context: EngineContext): SignIns {
       const tokenHash = hashText(secret);
       const opened = await actingAs(personIndex).change((_, group) => {
         // The link may have been used, and the person removed, since it was found.
-        const again = "link" in proof ? byLink(ledger, proof.link) : personIndex;
-        const person = usable(ledger, ledger.tenants.people.latest.get(again));
-        const expiresAt = ledger.journal.now() + SIGN_IN_MS;
+        const again = "link" in proof ? byLink(ledger, proof.link, group) : personIndex;
+        const person = usable(ledger, ledger.tenants.people.latest(group).get(again), group);
+        const expiresAt = ledger.journal.now(group) + SIGN_IN_MS;
         const signIn = { personIndex, tokenHash, byLink: "link" in proof, expiresAt };
         const { time: openedAt } = ledger.journal.record(group, {
           kind: "personSignedIn",
@@ -65,7 +66,7 @@ export function signInsOf(context: EngineContext): SignIns {
       const { person: found, tokenHash } = findSignIn(ledger, token);
       const { personIndex } = found;
       await actingAs(personIndex).change((_, group) => {
-        const person = ledger.tenants.people.latest.get(personIndex);
+        const person = ledger.tenants.people.latest(group).get(personIndex);
         const signIns = person?.signIns.filter((each) => each.tokenHash !== tokenHash) ?? [];
         if (person === undefined || signIns.length === person.signIns.length) return;
         ledger.journal.record(group, { kind: "personSignedOut", personIndex, tokenHash });
@@ -108,19 +109,18 @@ export function actorOf(
   right: Right,
   applicationId?: Uuid,
 ): Actor {
-  const personIndex =
-    ledger.tenants.people.named(signIn.person.personId, "latest")?.personIndex ?? -1;
+  const personIndex = ledger.tenants.people.named(signIn.person.personId)?.personIndex ?? -1;
   const named =
     applicationId === undefined ? null : ledger.tenants.application(applicationId).applicationIndex;
-  const require = (): PersonRecord => {
-    const person = usable(ledger, ledger.tenants.people.latest.get(personIndex));
+  const require = (group?: Group): PersonRecord => {
+    const person = usable(ledger, ledger.tenants.people.view(group).get(personIndex), group);
     requireRight(person.role, right);
     if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named)
       throw new MintmarkError("role_missing", "You are not a person of this application.");
     return person;
   };
   const applicationIndex = require().applicationIndex ?? named;
-  return { personIndex, applicationIndex, require: () => void require() };
+  return { personIndex, applicationIndex, require: (group) => void require(group) };
 }
 
 /** Ends open streams of ended sign-ins, when that is durable. */
@@ -132,7 +132,7 @@ export function tellAccess(
   const application =
     applicationIndex === null
       ? undefined
-      : ledger.tenants.applications.latest.get(applicationIndex);
+      : ledger.tenants.applications.latest(group).get(applicationIndex);
   group.onDurable(() =>
     ledger.services.emit("access", { applicationId: application?.applicationId ?? null }),
   );
@@ -163,10 +163,10 @@ function newLink(person: PersonRecord | undefined): string {
  * The person whose link this is. Throws `credentials_invalid`, also for a used one, or
  * `credentials_expired`.
  */
-function byLink(ledger: TenantLedger, link: string): number {
+function byLink(ledger: TenantLedger, link: string, group?: Group): number {
   const [found, random] = readSecret(ledger, link);
   const person =
-    found === undefined ? undefined : ledger.tenants.people.latest.get(found.personIndex);
+    found === undefined ? undefined : ledger.tenants.people.view(group).get(found.personIndex);
   if (!isSecret(random, person?.link?.linkHash) || !person?.link)
     throw new MintmarkError(
       "credentials_invalid",
@@ -191,7 +191,7 @@ function byAddress(
     ? ledger.tenants.application(applicationId).applicationIndex
     : applicationId;
   const people = ledger.tenants.peopleByWallet
-    .records(wallet, "durable")
+    .records(wallet)
     .filter(
       (person) =>
         person.address === wallet && (named === undefined || person.applicationIndex === named),
@@ -225,21 +225,29 @@ function findSignIn(ledger: TenantLedger, token: string) {
  * Throws `credentials_invalid` for a removed person, `application_suspended` for one of a suspended
  * application.
  */
-export function usable(ledger: TenantLedger, person: PersonRecord | undefined): PersonRecord {
+export function usable(
+  ledger: TenantLedger,
+  person: PersonRecord | undefined,
+  group?: Group,
+): PersonRecord {
   if (person === undefined || person.removedAt !== null)
     throw new MintmarkError("credentials_invalid", "You are no longer a person.");
-  if (isSuspended(ledger, person)) throw new MintmarkError("application_suspended");
+  if (isSuspended(ledger, person, group)) throw new MintmarkError("application_suspended");
   return person;
 }
 
-function isSuspended(ledger: TenantLedger, { applicationIndex }: PersonRecord): boolean {
+function isSuspended(
+  ledger: TenantLedger,
+  { applicationIndex }: PersonRecord,
+  group?: Group,
+): boolean {
   return (
     applicationIndex !== null &&
-    ledger.tenants.applications.latest.get(applicationIndex)?.suspended === true
+    ledger.tenants.applications.view(group).get(applicationIndex)?.suspended === true
   );
 }
 
-export function personView(ledger: TenantLedger, record: PersonRecord): Person {
+export function personView(ledger: TenantLedger, record: PersonRecord, group?: Group): Person {
   const {
     personId,
     applicationIndex,
@@ -252,8 +260,10 @@ export function personView(ledger: TenantLedger, record: PersonRecord): Person {
     removedAt,
   } = record;
   const application =
-    applicationIndex === null ? null : ledger.tenants.applications.latest.get(applicationIndex);
-  const key = keyIndex === null ? null : ledger.tenants.keys.latest.get(keyIndex);
+    applicationIndex === null
+      ? null
+      : ledger.tenants.applications.view(group).get(applicationIndex);
+  const key = keyIndex === null ? null : ledger.tenants.keys.view(group).get(keyIndex);
   const applicationId = application?.applicationId ?? null;
   const applicationName = application?.name ?? null;
   return {

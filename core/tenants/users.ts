@@ -54,7 +54,8 @@ export function putUser(
   { userId, ownerAddress, reference }: Omit<User, "createdAt">,
   isFirst: boolean,
 ): UserFacts {
-  const userIndex = ledger.journal.head.latest.userCount;
+  const { head } = ledger.journal;
+  const { userCount: userIndex } = head.latest(group);
   const { time: createdAt } = ledger.journal.record(group, {
     kind: "userCreated",
     applicationIndex,
@@ -63,7 +64,7 @@ export function putUser(
     ownerAddress,
     reference,
   });
-  ledger.journal.head.latest = { ...ledger.journal.head.latest, userCount: userIndex + 1 };
+  head.put(group, { ...head.latest(group), userCount: userIndex + 1 });
   group.stage(
     keyOf.userId(applicationIndex, userId),
     encodeRecord(userIdRecord, { userIndex, ownerAddress }),

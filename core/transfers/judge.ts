@@ -43,36 +43,36 @@ export interface Spent {
 }
 
 /**
- * Examines a list, with a group's changes, for a commit at this time in seconds. Returns the vaults
+ * Examines a list for a commit at this time in seconds. Returns the vaults
  * that it takes, and why L1 would not count all transfers; null when it would. A deep reorganisation
  * may have taken a vault's batch back: then the list waits until it is final again.
  */
 export async function examine(
   ledger: Ledger,
-  group: Group | null,
   list: TransferListRecord,
   commitAt: bigint,
+  group?: Group,
 ) {
   const ids = list.transfers.map(({ vaultId }) => vaultId);
   const places = ids.map(placeOf);
-  const activities = await readActivities(ledger, group, ids);
+  const activities = await readActivities(ledger, ids, group);
   const isFinal = places.every(
     ({ mode, batchNumber }) =>
-      ledger.batches.records[mode].latest.get(batchNumber)?.status === "finalized",
+      ledger.batches.records[mode].view(group).get(batchNumber)?.status === "finalized",
   );
   const known = { activities, isFinal };
-  if (!places.every((place) => hasSlot(ledger, place)))
+  if (!places.every((place) => hasSlot(ledger, place, group)))
     return { spent: [], failure: MISSING, ...known };
   const located = await readVaults(ledger, places);
   const spent = located.map(({ place, vault }, i) => ({
     vault,
     activity: activities[i]!,
-    voided: voidRunAt(ledger.batches.voids, place, "latest"),
+    voided: voidRunAt(ledger.batches.voids, place, group),
   }));
   const read = (key: Buffer) =>
-    group === null ? ledger.store.get(key) : group.read(ledger.store, key);
+    group === undefined ? ledger.store.get(key) : group.read(ledger.store, key);
   const powers = await powersOf(read, spent[0]!.vault.owner, list);
-  return { spent, failure: failureOf(ledger, list, spent, powers, commitAt), ...known };
+  return { spent, failure: failureOf(ledger, list, spent, powers, commitAt, group), ...known };
 }
 
 function failureOf(
@@ -81,6 +81,7 @@ function failureOf(
   spent: readonly Spent[],
   powers: TransferPowers,
   commitAt: bigint,
+  group?: Group,
 ): string | null {
   if (list.deadline < commitAt) return "The deadline came before L1 could take the transfers.";
   for (const [i, transfer] of list.transfers.entries()) {
@@ -91,7 +92,7 @@ function failureOf(
     if (vault.owner !== spent[0]?.vault.owner) return "The vaults of the list have several owners.";
     if (activity.spentBy !== list.transferId)
       return `Another transfer of vault ${transfer.vaultId} is on L1.`;
-    const fault = faultAt(ledger, list, transfer, taken, powers, commitAt);
+    const fault = faultAt(ledger, list, transfer, taken, powers, commitAt, group);
     if (fault === null) continue;
     const why = voided?.failure ?? TRANSFER_FAULTS[fault];
     return `L1 would not count the transfer of vault ${transfer.vaultId}: ${why}`;
@@ -112,7 +113,7 @@ export async function faultOfBatch(
     ledger,
     findBatch(ledger, "zk-rollup", batchNumber),
   )) {
-    const { failure, isFinal } = await examine(ledger, null, list, l1Time + COMMIT_SECONDS);
+    const { failure, isFinal } = await examine(ledger, list, l1Time + COMMIT_SECONDS);
     if (failure !== null) return failure;
     if (!isFinal) return "A vault of the transfers is not final on L1 now.";
   }
@@ -149,7 +150,7 @@ export async function judgeSpender(
   const batch =
     list?.batchNumber == null
       ? undefined
-      : ledger.batches.records["zk-rollup"].latest.get(list.batchNumber);
+      : ledger.batches.records["zk-rollup"].latest(group).get(list.batchNumber);
   if (list === null || batch?.l1Sequence == null || !batch.transfers) return;
   await judge(ledger, group, batch, [list], time);
 }
@@ -190,7 +191,7 @@ export async function keepPaid(
 ): Promise<void> {
   const place = await lists.originOf(ledger, placeOf(paid));
   const minted = packVaultId(place);
-  if (minted === paid || !hasSlot(ledger, place)) return;
+  if (minted === paid || !hasSlot(ledger, place, group)) return;
   const { userIndex, assetIndex } = await readVault(ledger, place);
   const activity = await readActivity(ledger, group, minted);
   if (activity.withdrawn === 0n || ledger.tenants.assetAt(assetIndex).standard !== "erc721") return;
@@ -207,10 +208,10 @@ async function judge(
   time: number,
 ) {
   const ids = committed.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
-  const places = ids.map(placeOf).filter((place) => hasSlot(ledger, place));
+  const places = ids.map(placeOf).filter((place) => hasSlot(ledger, place, group));
   const located = await readVaults(ledger, places, group);
   const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
-  const activities = await readActivities(ledger, group, ids);
+  const activities = await readActivities(ledger, ids, group);
   const outputs = outputsIn(ledger, group, batch);
   const changed: VaultId[] = [];
   let next = 0;
@@ -233,7 +234,7 @@ async function judge(
       const { vault, activity } = spent[i]!;
       if (vault === null) return transfer.fault ?? "exhausted";
       const its = powers.get(vault.owner) as TransferPowers;
-      const voided = voidRunAt(ledger.batches.voids, placeOf(transfer.vaultId), "latest");
+      const voided = voidRunAt(ledger.batches.voids, placeOf(transfer.vaultId), group);
       const fault = faultAt(
         ledger,
         list,
@@ -241,6 +242,7 @@ async function judge(
         { vault, activity, voided },
         its,
         batch.committedAt ?? 0n,
+        group,
       );
       // A fault stays as it was first seen.
       return fault && (transfer.fault ?? fault);
@@ -274,8 +276,12 @@ function faultAt(
   { vault, activity, voided }: Spent,
   powers: TransferPowers,
   committedAt: bigint,
+  group?: Group,
 ): TransferFault | null {
-  const { standard, assetType, chainId, transferable } = ledger.tenants.assetAt(vault.assetIndex);
+  const { standard, assetType, chainId, transferable } = ledger.tenants.assetNow(
+    vault.assetIndex,
+    group,
+  );
   const source = {
     vaultId: transfer.vaultId,
     owner: vault.owner,

@@ -160,7 +160,7 @@ function taking(
       ];
     },
     apply(group, [taken, ...stored]) {
-      if (!("owner" in caller)) requireKey(ledger, caller);
+      if (!("owner" in caller)) requireKey(ledger, group, caller);
       const earlier = group.resolve(digestKey, taken);
       if (earlier !== undefined)
         return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
@@ -169,7 +169,7 @@ function taking(
       const activities = transfers.map(({ vaultId }, i) =>
         decodeActivity(group.resolve(keyOf.activity(vaultId), stored[i])),
       );
-      requireTransferable(ledger, asked, activities);
+      requireTransferable(ledger, asked, activities, group);
       for (const [i, owner] of unknown.entries()) {
         const record = group.resolve(
           recipientKey(applicationIndex, owner),
@@ -380,9 +380,10 @@ export function requireTransferable(
   ledger: Ledger,
   asked: readonly AskedTransfer[],
   activities: readonly ActivityRecord[],
+  group?: Group,
 ) {
   const issues = asked.flatMap((one, i) => {
-    const fault = faultOf(() => requireOneTransferable(ledger, one, activities[i]!));
+    const fault = faultOf(() => requireOneTransferable(ledger, one, activities[i]!, group));
     return fault === null ? [] : [issueAt(i, fault.code, fault.message)];
   });
   if (issues.length > 0) throw refusal(issues);
@@ -393,8 +394,9 @@ function requireOneTransferable(
   ledger: Ledger,
   { transfer, place, vault, hops }: AskedTransfer,
   activity: ActivityRecord,
+  group?: Group,
 ): void {
-  requireMovable(ledger, place, vault, activity);
+  requireMovable(ledger, place, vault, activity, group);
   const { standard } = ledger.tenants.assetAt(vault.assetIndex);
   const rest = vault.amount - activity.withdrawn;
   if (hops > MAX_TRANSFER_HOPS) throw new MintmarkError("transfer_too_deep");

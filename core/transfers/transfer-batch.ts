@@ -116,7 +116,7 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   for await (const list of waitingLists(ledger, MOST_LISTS)) {
     // All of them can be too late after a long halt of L1. The next rounds fail the others.
     if (failed >= MOST_FAILED) break;
-    const { spent, activities, failure, isFinal } = await examine(ledger, group, list, commitAt);
+    const { spent, activities, failure, isFinal } = await examine(ledger, list, commitAt, group);
     if (failure !== null) {
       failWaiting(ledger, group, list, activities, failure);
       failed += list.transfers.length;
@@ -218,7 +218,7 @@ export async function takeBackTransfers(
 ): Promise<Batch> {
   const reason = requireText("failure", failure, 2000);
   const record = await ledger.writer.alone(async (group) => {
-    const batch = latestUncommitted(ledger, "zk-rollup", batchNumber);
+    const batch = latestUncommitted(ledger, group, "zk-rollup", batchNumber);
     if (!batch.transfers)
       throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
     const lists = await transferLists.listsOfBatch(ledger, batch);
@@ -233,7 +233,7 @@ export async function takeBackTransfers(
       const again = await waitAgain(ledger, group, list, time);
       if (givesUp) {
         const ids = again.transfers.map(({ vaultId }) => vaultId);
-        const activities = await readActivities(ledger, group, ids);
+        const activities = await readActivities(ledger, ids, group);
         failWaiting(ledger, group, again, activities, reason);
       }
       forgetSums(ledger, group, list);

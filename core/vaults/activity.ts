@@ -68,15 +68,11 @@ export async function changeActivity(
 }
 
 /** The activities of many vaults, in order. Readers give no group. */
-export async function readActivities(
-  ledger: Ledger,
-  group: Group | null,
-  vaultIds: readonly VaultId[],
-) {
+export async function readActivities(ledger: Ledger, vaultIds: readonly VaultId[], group?: Group) {
   const of = vaultIds.map(keyOf.activity);
   const records = await ledger.store.getMany(of);
   return of.map((key, i) =>
-    decodeActivity(group === null ? records[i] : group.resolve(key, records[i])),
+    decodeActivity(group === undefined ? records[i] : group.resolve(key, records[i])),
   );
 }
 

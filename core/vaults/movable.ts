@@ -4,6 +4,7 @@ import type { VaultId } from "../model.ts";
 import type { ListedVault } from "../ports.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { requireNotLeftOut, requireNotVoid } from "../sealing/void-runs.ts";
+import type { Group } from "../store/group.ts";
 import type { ActivityRecord } from "../store/records.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import type { VaultCaller } from "./signed-requests.ts";
@@ -18,10 +19,11 @@ export function requireFree(
   ledger: Ledger,
   vaultId: VaultId,
   { pending, spentBy }: ActivityRecord,
+  group?: Group,
 ): void {
   if (pending.length > 0) throw new MintmarkError("withdrawal_pending");
   if (spentBy !== null) throw new MintmarkError("vault_spent");
-  if (ledger.trades.latest.has(vaultId)) throw new MintmarkError("fill_pending");
+  if (ledger.trades.view(group).has(vaultId)) throw new MintmarkError("fill_pending");
 }
 
 /**
@@ -34,17 +36,17 @@ export function requireWithdrawable(
   { vaultId, withdrawnBefore, quantity }: ListedVault,
   { place, vault }: LocatedVault,
   activity: ActivityRecord,
+  group?: Group,
 ): void {
   // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
   // count.
   if (vault.amount === 0n) throw new MintmarkError("vault_not_found");
-  const batch = batchAt(ledger, place);
+  const batch = batchAt(ledger, place, group);
   if (batch.status === "open")
     throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
-  // A change that is not durable yet may have made it void.
-  requireNotVoid(ledger.batches.voids, place, "latest");
+  requireNotVoid(ledger.batches.voids, place, group);
   requireNotLeftOut(batch, ledger.tenants.assetAt(vault.assetIndex));
-  requireFree(ledger, vaultId, activity);
+  requireFree(ledger, vaultId, activity, group);
   // The signature covers the withdrawn total before it. If that total has changed, the signature is
   // for another message.
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
@@ -66,13 +68,14 @@ export function requireMovable(
   place: VaultPlace,
   vault: StoredVault,
   activity: ActivityRecord,
+  group?: Group,
 ): void {
-  const { transferable, chainId } = ledger.tenants.assetAt(vault.assetIndex);
-  const batch = ledger.batches.records[place.mode].latest.get(place.batchNumber);
-  requireNotVoid(ledger.batches.voids, place, "latest");
+  const { transferable, chainId } = ledger.tenants.assetNow(vault.assetIndex, group);
+  const batch = ledger.batches.records[place.mode].view(group).get(place.batchNumber);
+  requireNotVoid(ledger.batches.voids, place, group);
   if (transferable !== true || chainId !== ledger.services.settlement.chainId)
     throw new MintmarkError("asset_not_transferable");
-  requireFree(ledger, packVaultId(place), activity);
+  requireFree(ledger, packVaultId(place), activity, group);
   if (batch?.status !== "finalized") throw new MintmarkError("proof_not_ready", NOT_FINAL);
   if (vault.amount - activity.withdrawn <= 0n)
     throw new MintmarkError("insufficient_balance", "Nothing is left in this vault.");

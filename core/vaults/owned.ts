@@ -120,7 +120,7 @@ async function viewsOf(
   const vaultIds = located.map(({ place }) => packVaultId(place));
   const [vaults, activities] = await Promise.all([
     vaultViews(ledger, applicationIndex, located),
-    readActivities(ledger, null, vaultIds),
+    readActivities(ledger, vaultIds),
   ]);
   const takers = new Map<Uuid, Awaited<ReturnType<typeof readTransferList>>>();
   const views: OwnedVault[] = [];
@@ -148,7 +148,7 @@ async function viewsOf(
     const { place, vault: stored } = located[i]!;
     const { source } = found[i]!;
     const { userId: _, ...shown } = vault;
-    const asset = ledger.tenants.assetAt(stored.assetIndex);
+    const asset = ledger.tenants.assetNow(stored.assetIndex);
     views.push({
       ...shown,
       chainId: asset.chainId,

@@ -66,7 +66,7 @@ export async function vaultsOfToken(
   // The index in memory can be a moment ahead of the disk.
   const known = new Map(
     places
-      .filter((place) => hasSlot(ledger, place, "durable") && isAfter(place, after))
+      .filter((place) => hasSlot(ledger, place) && isAfter(place, after))
       .map((place) => [positionOf(place), place]),
   );
   const ordered = [...known].sort(([a], [b]) => a - b);
@@ -120,7 +120,7 @@ async function placesOfUnique(
   const places = refs
     .filter((ref) => ref < FIRST_PENDING)
     .map((ref) => ledger.batches.refs.placeOf(ref))
-    .filter((place) => hasSlot(ledger, place, "durable"));
+    .filter((place) => hasSlot(ledger, place));
   const located = await readVaults(ledger, places);
   const minted = located.filter(({ vault: { assetIndex, blob } }) => {
     return (

@@ -6,7 +6,7 @@ import { batchIdOf } from "../model.ts";
 import { decimalAmount } from "../protocol/quantized.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { voidRunAt } from "../sealing/void-runs.ts";
-import type { Group, View } from "../store/group.ts";
+import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, AssetRecord, BatchRecord, VoidedRun } from "../store/records.ts";
 import { activityRecord, UNTOUCHED } from "../store/records.ts";
@@ -42,7 +42,7 @@ function ownedBy(
 
 /** Reason and time of a void slot; null when the slot is valid. */
 export function voidAt(ledger: Ledger, place: VaultPlace): VoidedRun | null {
-  return voidRunAt(ledger.batches.voids, place, "durable");
+  return voidRunAt(ledger.batches.voids, place);
 }
 
 export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amount: bigint };
@@ -84,11 +84,13 @@ export function present<Name extends string>(times: Partial<Record<Name, number 
   >;
 }
 
-/**
- * The batch of a place, in the readers' view. Throws `vault_not_found` when there is no such slot.
- */
-export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): BatchRecord {
-  const batch = ledger.batches.records[mode].durable.get(batchNumber);
+/** The batch of a place. Throws `vault_not_found` when there is no such slot. */
+export function batchAt(
+  ledger: Ledger,
+  { mode, batchNumber, slot }: VaultPlace,
+  group?: Group,
+): BatchRecord {
+  const batch = ledger.batches.records[mode].view(group).get(batchNumber);
   if (batch === undefined || slot >= batch.vaultCount) throw new MintmarkError("vault_not_found");
   return batch;
 }
@@ -97,9 +99,10 @@ export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace)
  * Whether the store has a slot. The engine may have adopted another history after it reported the
  * slot.
  */
-export function hasSlot(ledger: Ledger, place: VaultPlace, view: View = "latest"): boolean {
+export function hasSlot(ledger: Ledger, place: VaultPlace, group?: Group): boolean {
   return (
-    place.slot < (ledger.batches.records[place.mode][view].get(place.batchNumber)?.vaultCount ?? 0)
+    place.slot <
+    (ledger.batches.records[place.mode].view(group).get(place.batchNumber)?.vaultCount ?? 0)
   );
 }
 
@@ -110,7 +113,7 @@ export function batchOfRecord(
 ) {
   const batch =
     ledger.batches.records[mode].durable.get(batchNumber) ??
-    ledger.batches.records[mode].latest.get(batchNumber);
+    ledger.batches.records[mode].ahead(batchNumber);
   if (batch === undefined)
     throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} is missing.`);
   return batch;
@@ -147,7 +150,7 @@ export async function ownVaults(
 ): Promise<(LocatedVault | null)[]> {
   const isOwn = ownedBy(ledger, caller);
   const places = asked.map(({ vaultId }) => placeOf(vaultId));
-  const present = places.filter((place) => hasSlot(ledger, place, "durable"));
+  const present = places.filter((place) => hasSlot(ledger, place));
   const found = await readVaults(ledger, present);
   const own = new Map(
     found.filter(({ vault }) => isOwn(vault)).map((located) => [located.place, located]),
@@ -175,17 +178,13 @@ export function commonTo(ledger: Ledger, located: readonly (LocatedVault | null)
  * Reads vaults with the group's changes, in this order, each record once. Throws `store_corrupt` if
  * one is missing.
  */
-export async function readVaults(
-  ledger: Ledger,
-  places: readonly VaultPlace[],
-  group: Group | null = null,
-) {
+export async function readVaults(ledger: Ledger, places: readonly VaultPlace[], group?: Group) {
   const keys = new Map<string, Buffer>();
   for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
   const records = await ledger.store.getMany([...keys.values()]);
   const chunks = new Map<string, StoredVault[]>();
   for (const [i, [id, key]] of [...keys].entries()) {
-    const record = group === null ? records[i] : group.resolve(key, records[i]);
+    const record = group === undefined ? records[i] : group.resolve(key, records[i]);
     if (record === undefined)
       throw new MintmarkError("store_corrupt", `The vaults of ${id} are missing.`);
     chunks.set(id, decodeChunk(record));

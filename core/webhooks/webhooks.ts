@@ -8,7 +8,7 @@ import type { TenantLedger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import type { Environment, EventType, Uuid } from "../model.ts";
 import { EVENT_TYPES } from "../store/event-record.ts";
-import type { Group, View } from "../store/group.ts";
+import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { rotationRecord, type WebhookRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -54,7 +54,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     wait?: WaitOptions,
   ) =>
     context.change((ledger, group) => {
-      const record = ownWebhook(ledger, applicationId, webhookId, "latest");
+      const record = ownWebhook(ledger, applicationId, webhookId, group);
       ledger.journal.record(group, { kind, webhookIndex: record.webhookIndex });
       return putWebhook(ledger, group, { ...record, ...changes });
     }, wait);
@@ -66,7 +66,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   ): Promise<void> => {
     const failure = requireText("failure", reason, MAX_FAILURE);
     await context.change((ledger, group) => {
-      const record = latestActive(ledger, webhookId);
+      const record = latestActive(ledger, group, webhookId);
       if (record === null) return;
       const { webhookIndex, applicationIndex } = record;
       const kind = isDisabled ? "webhookDisabled" : "webhookFailing";
@@ -79,7 +79,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   };
   const get: Webhooks["get"] = async (applicationId, webhookId) => {
     const { ledger } = context;
-    return webhookView(ledger, ownWebhook(ledger, applicationId, webhookId, "durable"));
+    return webhookView(ledger, ownWebhook(ledger, applicationId, webhookId));
   };
   return {
     async create(applicationId, { url, types = [], webhookId: asked }, wait) {
@@ -89,9 +89,9 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       return context.change((ledger, group) => {
         const { applicationIndex, eventCount: delivered } = ledger.tenants.application(
           applicationId,
-          "latest",
+          group,
         );
-        const known = ledger.tenants.webhooks.named(webhookId, "latest");
+        const known = ledger.tenants.webhooks.named(webhookId, group);
         if (known !== undefined) {
           const isSame =
             known.url === address &&
@@ -103,7 +103,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         }
         if (ledger.tenants.webhooksOf.numbers(applicationIndex).length >= PER_APPLICATION)
           throw new MintmarkError("too_many_webhooks");
-        const webhookIndex = ledger.tenants.webhooks.latest.size;
+        const webhookIndex = ledger.tenants.webhooks.latest(group).size;
         const created = {
           webhookIndex,
           webhookId,
@@ -140,7 +140,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     async rotateSecret(applicationId, webhookId, { rotationId: asked, ...wait } = {}) {
       const rotationId = asked === undefined ? null : requireUuid("rotationId", asked);
       return context.change(async (ledger, group) => {
-        const record = ownWebhook(ledger, applicationId, webhookId, "latest");
+        const record = ownWebhook(ledger, applicationId, webhookId, group);
         const { applicationIndex, webhookIndex } = record;
         const rotations = record.rotations + 1;
         if (rotationId !== null) {
@@ -185,7 +185,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     async change(applicationId, webhookId, { types: asked }, wait) {
       const types = requireTypes(asked);
       return context.change((ledger, group) => {
-        const record = ownWebhook(ledger, applicationId, webhookId, "latest");
+        const record = ownWebhook(ledger, applicationId, webhookId, group);
         const { webhookIndex } = record;
         ledger.journal.record(group, { kind: "webhookChanged", webhookIndex, types });
         return webhookView(ledger, putWebhook(ledger, group, { ...record, types }));
@@ -196,7 +196,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       if (sequence <= known.delivered) return known;
       await requireNext(context.ledger, known, sequence, options);
       return context.change((ledger, group) => {
-        const record = ownWebhook(ledger, applicationId, webhookId, "latest");
+        const record = ownWebhook(ledger, applicationId, webhookId, group);
         if (sequence <= record.delivered) return webhookView(ledger, record);
         if (record.types.join() !== known.types.join())
           throw argumentError(
@@ -218,7 +218,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     deliverable(applicationId) {
       const { ledger } = context;
       const { suspended, applicationIndex } = ledger.tenants.application(applicationId);
-      const own = suspended ? [] : ledger.tenants.webhooksOf.records(applicationIndex, "durable");
+      const own = suspended ? [] : ledger.tenants.webhooksOf.records(applicationIndex);
       return own
         .filter(({ status }) => status === "active")
         .map((record) => webhookView(ledger, record));
@@ -235,7 +235,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     async recordDelivered(webhookId, sequence, wait) {
       const { ledger } = context;
       const apply = (group: Group): void => {
-        const record = latestActive(ledger, webhookId);
+        const record = latestActive(ledger, group, webhookId);
         if (record === null || sequence <= record.delivered) return;
         ledger.journal.record(group, {
           kind: "webhookDelivered",
@@ -295,8 +295,8 @@ export function isWanted({ types }: Pick<Webhook, "types">, type: EventType): bo
 }
 
 /** null once deleted or disabled: a delivery in progress then no longer counts. */
-function latestActive(ledger: TenantLedger, webhookId: Uuid): WebhookRecord | null {
-  const record = ledger.tenants.webhooks.named(webhookId, "latest");
+function latestActive(ledger: TenantLedger, group: Group, webhookId: Uuid): WebhookRecord | null {
+  const record = ledger.tenants.webhooks.named(webhookId, group);
   return record?.status === "active" ? record : null;
 }
 
@@ -324,7 +324,7 @@ function webhookView(ledger: TenantLedger, record: WebhookRecord): Webhook {
     failure,
     createdAt,
   } = record;
-  const application = ledger.tenants.applications.latest.get(applicationIndex);
+  const application = ledger.tenants.applications.durable.get(applicationIndex);
   if (application === undefined || status === "deleted")
     throw new MintmarkError("webhook_not_found");
   const { applicationId } = application;
@@ -347,10 +347,10 @@ function ownWebhook(
   ledger: TenantLedger,
   applicationId: Uuid,
   webhookId: Uuid,
-  view: View,
+  group?: Group,
 ): WebhookRecord {
-  const { applicationIndex } = ledger.tenants.application(applicationId, view);
-  const record = ledger.tenants.webhooks.named(webhookId, view);
+  const { applicationIndex } = ledger.tenants.application(applicationId, group);
+  const record = ledger.tenants.webhooks.named(webhookId, group);
   if (record?.applicationIndex !== applicationIndex || record.status === "deleted")
     throw new MintmarkError("webhook_not_found");
   return record;

@@ -105,7 +105,7 @@ export async function requestWithdrawals(
   const signed = { chainId, owner, digest, signature: given, isKnown };
   const signature = await signedForm(ledger.services, signed, options);
   const vaultIds = listed.map(({ vaultId }) => vaultId);
-  const activities = await readActivities(ledger, null, vaultIds);
+  const activities = await readActivities(ledger, vaultIds);
   const pending = await pendingOf(ledger, activities);
   const hasRefused = pending.some((one) => one.digest === digest && one.failure !== null);
   const dead = pending.filter(isSignatureRefused).map(({ withdrawalId }) => withdrawalId);
@@ -122,7 +122,7 @@ export async function requestWithdrawals(
         ...dead.map(keyOf.withdrawal),
       ],
       apply(group, [stored, ...others]) {
-        if (!("owner" in caller)) requireKey(ledger, caller);
+        if (!("owner" in caller)) requireKey(ledger, group, caller);
         const known = decodeList(group.resolve(key, stored));
         const isCancelled = cancellations.map(
           (cancellation, i) => group.resolve(cancellation, others[listed.length + i]) !== undefined,
@@ -149,7 +149,7 @@ export async function requestWithdrawals(
           const ownFault = faultOf(() => {
             if (ended[i]) throw ended[i];
             if (isCancelled[1 + i]) throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
-            requireWithdrawable(ledger, caller, each, located, without(activity, replaced));
+            requireWithdrawable(ledger, caller, each, located, without(activity, replaced), group);
           });
           return fault ?? ownFault ?? { located, activity, replaced };
         });

@@ -70,7 +70,7 @@ async function prepareWithdrawals(
   requireDeadline(ledger, deadline, requests.MIN_VALIDITY);
   const vaultIds = asked.map(({ vaultId }) => vaultId);
   const [activities, cancelled] = await Promise.all([
-    readActivities(ledger, null, vaultIds),
+    readActivities(ledger, vaultIds),
     ledger.store.getMany(
       vaultIds.map((vaultId) => keyOf.cancellation(chainId, owner, cancellationId(vaultId))),
     ),

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { openAs } from "../../core/engine.ts";
-import type { Engine, Uuid } from "../../core/index.ts";
 import { LevelStore } from "../../core/store/level-store.ts";
 import type { Store, StoreOperation } from "../../core/store/ports.ts";
 import { CHANGES, changeable } from "../core/engine/every-change.ts";
-import { all, memory, mintOf, openTest, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
+import { memory, mintOf, openTest, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
+import { shown } from "../core/engine/shown.ts";
 
 /** A store that tells of each write. */
 class ToldStore implements Store {
@@ -23,41 +23,6 @@ class ToldStore implements Store {
     await this.told(operations);
   }
   close = () => this.#store.close();
-}
-
-/** All that an engine's reads show. */
-async function shown(engine: Engine, applicationId: Uuid): Promise<unknown> {
-  const users = await all(engine.users.list(applicationId));
-  const vaults = await all(engine.vaults.list(applicationId));
-  const sealed = vaults.filter(({ status }) => status !== "accepted" && status !== "failed");
-  const follows = new AbortController();
-  const events: unknown[] = [];
-  for await (const event of engine.events.stream(applicationId, { signal: follows.signal }))
-    events.push(event);
-  return {
-    applications: await all(engine.applications.list()),
-    keys: await all(engine.keys.list(applicationId)),
-    assets: await all(engine.operator.assets()),
-    enabled: await all(engine.assets.list(applicationId)),
-    users,
-    vaults,
-    events,
-    balances: await Promise.all(
-      users.map(({ userId }) => all(engine.vaults.balances(applicationId, userId))),
-    ),
-    transactions: await all(engine.transactions.list(applicationId)),
-    withdrawals: await all(engine.withdrawals.list(applicationId)),
-    batches: await all(engine.batches.list()),
-    state: engine.batches.state(),
-    committed: await engine.batches.committedState(),
-    history: engine.operator.history(),
-    portals: engine.operator.portals(),
-    uncommitted: engine.batches.uncommittedVaults(),
-    webhooks: await all(engine.webhooks.list(applicationId)),
-    proofs: await Promise.all(
-      sealed.map(({ vaultId }) => engine.proofs.vault(vaultId).catch(({ code }) => code)),
-    ),
-  };
 }
 
 test("a standby shows what its leader shows, and what a fresh start would show, after every kind of change", async () => {

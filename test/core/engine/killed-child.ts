@@ -73,7 +73,7 @@ async function hearBlock(block: bigint, events: readonly L1Event[]): Promise<voi
 function make(vaults: readonly MadeVault[], taken: readonly MadeVault[], ids: readonly bigint[]) {
   return inBlock(async () => {
     const block = (engine.operator.portals()[0]?.observed ?? 0n) + 1n;
-    const making = contextOf(engine).ledger.batches.makings.count("durable") + 1;
+    const making = contextOf(engine).ledger.batches.makings.count() + 1;
     const events: L1Event[] = taken.map(({ amount, owner }, i) =>
       withdrawn(ids[i] ?? 0n, amount, amount, owner, block, i),
     );

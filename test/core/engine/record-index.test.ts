@@ -28,14 +28,14 @@ test("an index lists what a search through the whole table finds, and pages show
         const of = table.indexBy(({ owner }) => owner);
         const living = table.indexBy(({ owner, isGone }) => (isGone ? undefined : owner));
         for (const { at, owner, isGone } of steps) {
-          const number = Math.min(at, table.latest.size);
+          const number = Math.min(at, table.durable.size);
           const group = new Group();
           table.set(group, { number, owner, isGone });
           group.published();
         }
         const found = (owner: number, isLiving: boolean) =>
-          Array.from({ length: table.latest.size }, (_, number) => number).filter((number) => {
-            const thing = table.latest.get(number);
+          Array.from({ length: table.durable.size }, (_, number) => number).filter((number) => {
+            const thing = table.durable.get(number);
             return thing?.owner === owner && !(isLiving && thing.isGone);
           });
         for (const owner of [0, 1, 2, 3]) {

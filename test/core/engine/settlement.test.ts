@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { WITHDRAWAL_EVENTS } from "../../../core/model.ts";
 import { withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
-import { Table } from "../../../core/store/group.ts";
+import { Group, Table } from "../../../core/store/group.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import { all, type Fixture, hashOf, mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
 import { it } from "./it.ts";
@@ -67,9 +67,10 @@ describe("the life of a batch", () => {
       await engine.operator.seal("validium");
       await hear(engine, await committed(engine, "validium", i, BigInt(i)));
     }
-    const views = [...new Set(put.mock.contexts as Table<number, object>[])].flatMap(
-      ({ latest, durable }) => [latest, durable],
-    );
+    const views = [...new Set(put.mock.contexts as Table<number, object>[])].flatMap((table) => [
+      table.latest(new Group()),
+      table.durable,
+    ]);
     const read = async (change: () => Promise<void>) => {
       const asked = views.map((view) => vi.spyOn(view, "get"));
       const listed = views.map((view) => vi.spyOn(view, "values"));

@@ -6,6 +6,7 @@ import { Ledger } from "../../../core/ledger/ledger.ts";
 import { readLimits } from "../../../core/ledger/options.ts";
 import { tokenIdOf } from "../../../core/protocol/blob.ts";
 import { hexToBytes } from "../../../core/protocol/hex.ts";
+import { Group } from "../../../core/store/group.ts";
 import type { Store } from "../../../core/store/ports.ts";
 import { fastTokenIdOf, TokenHasher } from "../../../core/store/token-id.ts";
 import { TokenIndex } from "../../../core/store/token-index.ts";
@@ -68,17 +69,18 @@ describe("the places of tokens", () => {
     );
     const holder = { applicationIndex: 0, userIndex: 0, owner: new Uint8Array(20) };
     const blobs = hexToBytes(blobOf("x".repeat(200)));
+    const group = new Group();
     ledger.batches.open("zk-rollup", 0, 0, 1);
     const periods = 1_000;
     for (let period = 0; period < periods; period++) {
       ledger.batches.blobs.place(SETTLEMENT.chainId, period % 2 === 0);
       for (const end of [6, blobs.length]) {
         const vault = { assetIndex: 0, amountHigh: 0, amountLow: 1, blobs, start: 0, end };
-        ledger.batches.unsealed.open("zk-rollup").add(holder, vault, "erc721", 1, 7);
+        ledger.batches.unsealed.open(group, "zk-rollup").add(holder, vault, "erc721", 1, 7);
       }
-      closeOpenBatch(ledger, "zk-rollup");
+      closeOpenBatch(ledger, group, "zk-rollup");
     }
-    const { batchNumber, firstOrdinal } = ledger.batches.unsealed.open("zk-rollup");
+    const { batchNumber, firstOrdinal } = ledger.batches.unsealed.open(group, "zk-rollup");
     expect({ batchNumber, firstOrdinal }).toEqual({
       batchNumber: periods,
       firstOrdinal: 2 * periods,
