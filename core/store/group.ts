@@ -220,7 +220,7 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   }
 
   set(group: Group, record: V): void {
-    this.put(group, this.#keyIn(record, this.latest(group)), record);
+    this.put(group, this.#keyIn(record, this.latest(group), group), record);
   }
 
   /** Adds a record read from disk. */
@@ -237,17 +237,18 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
     return records.keys();
   }
 
-  #keyIn(record: V, before: ReadonlyMap<V[Key], V>): V[Key] {
+  #keyIn(record: V, before: ReadonlyMap<V[Key], V>, group?: Group): V[Key] {
     const key = record[this.#key];
     if (this.#id !== undefined) this.#keys.set(record[this.#id], key);
-    for (const index of this.#indexes) index.update(key as number, before.get(key), record);
+    for (const index of this.#indexes) index.update(key as number, before.get(key), record, group);
     return key;
   }
 }
 
 /**
  * The numbers of a table's records by a name in them, such as their application, so that nobody
- * reads the records of others, or those that are gone. It follows the writer's view.
+ * reads the records of others, or those that are gone. A number has a name as long as its record
+ * has it in either view.
  */
 export class RecordIndex<V> {
   readonly #table: Table<number, V>;
@@ -266,19 +267,28 @@ export class RecordIndex<V> {
 
   records(name: unknown, group?: Group): V[] {
     const records = this.#table.view(group);
-    return this.numbers(name).flatMap((number) => records.get(number) ?? []);
+    return this.numbers(name)
+      .flatMap((number) => records.get(number) ?? [])
+      .filter((record) => this.#nameOf(record) === name);
   }
 
   /** Called with each record before the table has it. */
-  update(number: number, before: V | undefined, record: V): void {
+  update(number: number, before: V | undefined, record: V, group?: Group): void {
     const [earlier, name] = [before && this.#nameOf(before), this.#nameOf(record)];
     if (before !== undefined && earlier === name) return;
-    if (before !== undefined) this.drop(earlier, number);
+    if (group === undefined) this.drop(earlier, number);
+    else if (earlier !== undefined) group.onDurable(() => this.#leave(earlier, number));
     if (name === undefined) return;
     const numbers = this.#numbers.get(name) ?? [];
     this.#numbers.set(name, numbers);
-    if (number > (numbers.at(-1) ?? -1)) numbers.push(number);
-    else numbers.splice(placeIn(numbers, number), 0, number);
+    const place = placeIn(numbers, number);
+    if (numbers[place] !== number) numbers.splice(place, 0, number);
+  }
+
+  /** Drops a name that the record had, unless a later change has given it back. */
+  #leave(earlier: unknown, number: number): void {
+    const record = this.#table.ahead(number);
+    if (record === undefined || this.#nameOf(record) !== earlier) this.drop(earlier, number);
   }
 
   /** Lists a record no longer. */
