@@ -1,5 +1,9 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { restoreStore } from "../../../core/index.ts";
+import { LevelJournal, restoreStore } from "../../../core/index.ts";
 import { readLimits } from "../../../core/ledger/options.ts";
 import { loadTokens, openLedger } from "../../../core/lifecycle/start.ts";
 import { newSecrets } from "../../../core/store/genesis.ts";
@@ -55,6 +59,20 @@ test("a backup and a restored store are written a megabyte at a time", async () 
   await restoreStore(journal, store);
   expect(Math.max(...written)).toBeLessThan(MEGABYTE + longest);
   expect(written.length).toBeLessThan(10);
+});
+
+test("a journal's tables are short, because whoever reads it maps them", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-journal-"));
+  const journal = await LevelJournal.open(folder);
+  for (let i = 0; i < 24; i++) await journal.append(i, [randomBytes(MEGABYTE)]);
+  await journal.close();
+  const tables = (await readdir(folder)).filter((name) => name.endsWith(".ldb"));
+  const sizes = await Promise.all(
+    tables.map(async (name) => (await stat(join(folder, name))).size),
+  );
+  await rm(folder, { recursive: true });
+  expect(sizes.length).toBeGreaterThan(4);
+  expect(Math.max(...sizes)).toBeLessThan(4 * MEGABYTE);
 });
 
 const noBlobs = () => Promise.reject(new Error("no blob here"));
