@@ -86,7 +86,7 @@ const HEROES: Readonly<Record<number, string>> = { 5: "a hero", 6: decimalOf("a 
 
 /**
  * Two operators on one store may meet these refusals; everything else is a fault. A vault that is
- * asked for again a second later has another deadline, so it is another withdrawal.
+ * asked for again once L1 has paid of it is another withdrawal.
  */
 const REFUSED = new Set([
   "history_diverged",
