@@ -492,7 +492,7 @@ describe("after anything that relayers, members, owners and thieves do in any or
         }
       },
     );
-    await fc.assert(property, { numRuns: 15 });
+    await fc.assert(property, { numRuns: 20 });
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(5);
   });
 });
