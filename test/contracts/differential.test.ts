@@ -15,7 +15,7 @@ describe("the core and L1", () => {
 
   it("take and refuse the same data", async () => {
     const d = await fresh();
-    await sameVerdicts(d, await registeredAssets(d), 300);
+    await sameVerdicts(d, await registeredAssets(d), 400);
   });
 });
 
