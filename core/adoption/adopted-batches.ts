@@ -54,7 +54,7 @@ export async function adoptHistory(
     const unbound = await unboundBy(ledger, group, adopted, minted);
     const trees = new Map(
       adopted.map(({ mode, first }) => {
-        const history = ledger.batches.histories[mode].latest(group);
+        const history = ledger.batches.histories[mode].view(group);
         return [mode, history.first(Math.min(first, history.count))];
       }),
     );
@@ -118,8 +118,8 @@ async function droppedBatches(
 ): Promise<Dropped[]> {
   const dropped: Dropped[] = [];
   for (const { mode, first } of adopted) {
-    for (let number = first; number < ledger.batches.records[mode].latest(group).size; number++) {
-      const record = ledger.batches.records[mode].latest(group).get(number);
+    for (let number = first; number < ledger.batches.records[mode].view(group).size; number++) {
+      const record = ledger.batches.records[mode].view(group).get(number);
       if (record === undefined)
         throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       if (isCommitted(record)) throw new MintmarkError("batch_committed");
@@ -146,7 +146,7 @@ async function lostOf(
       const own = vaults.at(slot);
       const theirs = there?.vaults[slot];
       const wasVoid =
-        runAt(ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [], slot) !== null;
+        runAt(ledger.batches.voids[mode].view(group).get(batchNumber) ?? [], slot) !== null;
       const isThere =
         theirs?.userIndex === own.userIndex &&
         theirs.assetIndex === own.assetIndex &&
@@ -179,7 +179,7 @@ function failing(runs: readonly LostRun[]): VoidRun[] {
 
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
-  const voids = ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [];
+  const voids = ledger.batches.voids[mode].view(group).get(batchNumber) ?? [];
   const valid = Array.from({ length: vaults.count }, (_, slot) => slot).filter(
     (slot) => runAt(voids, slot) === null,
   );
@@ -211,7 +211,7 @@ function addVaults(
   { mode, batchNumber }: BatchRecord,
   vaults: VaultColumns,
 ): void {
-  const voids = ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [];
+  const voids = ledger.batches.voids[mode].view(group).get(batchNumber) ?? [];
   const firstOrdinal = ledger.batches.refs.firstOrdinalOf(mode, batchNumber);
   const assets = new Map<number, AssetRecord>();
   for (let slot = 0; slot < vaults.count; slot++) {
@@ -292,7 +292,7 @@ function beginAt(
   mode: Mode,
   batchNumber: number,
 ): number {
-  const vaults = records[mode].latest(group).get(batchNumber - 1)?.vaultCount ?? 0;
+  const vaults = records[mode].view(group).get(batchNumber - 1)?.vaultCount ?? 0;
   const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
   refs.set(mode, batchNumber, firstOrdinal);
   return firstOrdinal;
@@ -323,7 +323,7 @@ async function unboundBy(
     for (const key of bindingsIn(ledger, vaults)) unbound.set(keyString(key), key);
   for (const { mode, first } of adopted) {
     for (let number = 0; number < first && unbound.size > 0; number++) {
-      const record = ledger.batches.records[mode].latest(group).get(number);
+      const record = ledger.batches.records[mode].view(group).get(number);
       if (record === undefined)
         throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       const stays = await readBatchVaults(ledger, record);

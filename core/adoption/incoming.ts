@@ -319,7 +319,7 @@ async function sourceOf(
   const adopted = known.get(vaultId);
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
-  const batch = ledger.batches.records[place.mode].latest(group).get(place.batchNumber);
+  const batch = ledger.batches.records[place.mode].view(group).get(place.batchNumber);
   const isKept = place.mode === "made" || !dropped.some(({ record }) => isPlace(record, place));
   if (!isKept || batch === undefined || place.slot >= batch.vaultCount)
     return { vault: null, hops: 0 };

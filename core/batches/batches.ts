@@ -146,7 +146,7 @@ export function latestBatch(
   mode: Mode,
   batchNumber: number,
 ): BatchRecord {
-  const batch = ledger.batches.records[requireMode(mode)].latest(group).get(batchNumber);
+  const batch = ledger.batches.records[requireMode(mode)].view(group).get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   if (batch.status === "open")
     throw new MintmarkError("proof_not_ready", "The batch is still open.");

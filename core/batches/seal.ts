@@ -164,7 +164,7 @@ function sealBatch(
   const { mode, batchNumber, mintCount } = closed;
   const vaultCount = closed.vaults.count;
   const { assets, content, batchRoot, dataHash } = derived;
-  const history = ledger.batches.histories[mode].latest(group);
+  const history = ledger.batches.histories[mode].view(group);
   if (history.count !== batchNumber)
     throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);
   history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));

@@ -54,7 +54,7 @@ export async function voidSlots(
         "A batch of transfers is taken back as a whole.",
       );
     const added = addedRuns(
-      ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [],
+      ledger.batches.voids[mode].view(group).get(batchNumber) ?? [],
       slots,
       batch.vaultCount,
     );
@@ -102,7 +102,7 @@ export async function sealAnew(
   entryOf: (roots: Roots) => Entry,
 ): Promise<{ readonly resealed: BatchRecord; readonly time: number }> {
   const { mode, batchNumber } = batch;
-  const known = ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [];
+  const known = ledger.batches.voids[mode].view(group).get(batchNumber) ?? [];
   const derived = await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
   const resealed = putRoots(ledger, group, { ...batch, assets, content, batchRoot, dataHash });
@@ -125,13 +125,13 @@ interface Roots {
 /** Writes a sealed batch with a new root, and the state roots from it on. */
 export function putRoots(ledger: Ledger, group: Group, changed: BatchRecord) {
   const { mode, batchNumber } = changed;
-  const history = ledger.batches.histories[mode].latest(group).first(batchNumber);
+  const history = ledger.batches.histories[mode].view(group).first(batchNumber);
   history.append(stateLeafOf(changed));
   const resealed = { ...changed, stateRoot: bytesToHex(history.root()) };
   ledger.batches.putBatch(group, resealed);
   for (
     let next = batchNumber + 1;
-    next < ledger.batches.histories[mode].latest(group).count;
+    next < ledger.batches.histories[mode].view(group).count;
     next++
   ) {
     const later = latestBatch(ledger, group, mode, next);
@@ -191,7 +191,7 @@ export function tellFailed(
       while (next < end && applicationOf(next) === application) next++;
       const firstVaultId = packVaultId({ mode, batchNumber, slot: start });
       const event = { type: "mint.failed", firstVaultId, vaults: next - start, failure } as const;
-      tell(ledger, group, application, ledger.journal.head.latest(group).time, event);
+      tell(ledger, group, application, ledger.journal.head.view(group).time, event);
     }
   }
 }
@@ -247,7 +247,7 @@ export async function failWithdrawals(
   group: Group,
   vaultId: VaultId,
   reason: string,
-  time = ledger.journal.head.latest(group).time,
+  time = ledger.journal.head.view(group).time,
 ): Promise<void> {
   const { pending } = await readActivity(ledger, group, vaultId);
   for (const withdrawalId of pending) {
@@ -339,7 +339,7 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
     const failure = failures[assetIndex] ?? null;
     if (failure !== null) slots.push({ firstSlot, count: 1, failure });
   }
-  const known = ledger.batches.voids[mode].latest(group).get(batchNumber) ?? [];
+  const known = ledger.batches.voids[mode].view(group).get(batchNumber) ?? [];
   const added = addedRuns(known, slots, batch.vaultCount);
   if (added.length === 0) return;
   const pending = await pendingIn(ledger, mode, batchNumber, added);

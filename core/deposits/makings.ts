@@ -209,7 +209,7 @@ async function traderOf(
   asset: records.AssetRecord | null,
   txHash: Hash,
 ): Promise<Holder | null> {
-  const orderIds = [...new Set(ledger.trades.latest(group).values())];
+  const orderIds = [...new Set(ledger.trades.view(group).values())];
   if (asset === null || orderIds.length === 0) return null;
   for (const stored of await ledger.store.getMany(orderIds.map(keyOf.order))) {
     if (stored === undefined) continue;

@@ -69,7 +69,7 @@ export class BatchTables {
   }
 
   putBatch(group: Group, record: records.BatchRecord): void {
-    const before = this.records[record.mode].latest(group).get(record.batchNumber);
+    const before = this.records[record.mode].view(group).get(record.batchNumber);
     this.records[record.mode].put(group, record.batchNumber, record);
     group.onDurable(() => this.commits.changed(before, record));
     group.put(

@@ -26,7 +26,7 @@ export class JournalHead {
    */
   now(group: Group): number {
     const now = this.clock.now();
-    const { time } = this.head.latest(group);
+    const { time } = this.head.view(group);
     return now > time ? now : time;
   }
 
@@ -37,7 +37,7 @@ export class JournalHead {
   }
 
   append(group: Group, time: number, record: Buffer): Recorded {
-    const head = this.head.latest(group);
+    const head = this.head.view(group);
     const sequence = head.journalLength;
     group.put(keyOf.journal(sequence), record);
     this.head.put(group, { ...head, journalLength: sequence + 1, time });

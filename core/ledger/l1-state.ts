@@ -54,7 +54,7 @@ export class L1State {
 
   putLost(group: Group, record: records.LostRecord): void {
     const { mode, batchNumber, upTo } = record;
-    const earlier = this.lost[mode].latest(group).get(batchNumber) ?? [];
+    const earlier = this.lost[mode].view(group).get(batchNumber) ?? [];
     this.lost[mode].put(group, batchNumber, [...earlier, record]);
     group.put(keyOf.lost(mode, batchNumber, upTo), encodeRecord(records.lostRecord, record));
   }

@@ -72,9 +72,9 @@ export class Ledger {
     /** Returns what ends the change. */
     const begin = (group: Group) => {
       actor.require(group);
-      const before = head.latest(group).journalLength;
+      const before = head.view(group).journalLength;
       return <T>(value: T): T => {
-        this.#recordAct(group, actor, head.latest(group).journalLength - before);
+        this.#recordAct(group, actor, head.view(group).journalLength - before);
         return value;
       };
     };
@@ -101,7 +101,7 @@ export class Ledger {
     });
     const log = applicationIndex === null ? 0 : applicationIndex + 1;
     const { auditCounts } = this.tenants;
-    const { count: number } = auditCounts.latest(group).get(log) ?? { count: 0 };
+    const { count: number } = auditCounts.view(group).get(log) ?? { count: 0 };
     auditCounts.set(group, { log, count: number + 1 });
     group.put(keyOf.audit(log, number), keyOf.journal(sequence).subarray(1));
   }
@@ -119,7 +119,7 @@ export class Ledger {
       table.flush(group);
     this.l1.portals.flush(group);
     if (group.operations.length === 0) return;
-    group.put(HEAD_KEY, encodeRecord(records.headRecord, this.journal.head.latest(group)));
+    group.put(HEAD_KEY, encodeRecord(records.headRecord, this.journal.head.view(group)));
   }
 }
 

@@ -25,10 +25,6 @@ export class Makings {
     return group === undefined ? this.#durable : this.#latest;
   }
 
-  latest(_group: Group) {
-    return this.#newest;
-  }
-
   view(group?: Group) {
     return group === undefined ? this.durable : this.#newest;
   }

@@ -323,11 +323,13 @@ export class UnsealedBatches {
 
   /** The batch that takes a change's mints. */
   open(_group: Group, mode: Mode): OpenBatch {
-    return this.#openOf(mode);
+    const open = this.#open.get(mode);
+    if (open === undefined) throw new Error(`the open batch of ${mode} is not loaded`);
+    return open;
   }
 
   openNumber(mode: Mode): number {
-    return this.#openOf(mode).batchNumber;
+    return this.#open.get(mode)?.batchNumber ?? 0;
   }
 
   /** Replaces a mode's open batch, which is closed then. */
@@ -354,13 +356,7 @@ export class UnsealedBatches {
   /** The batch of a place, if its vaults are in memory. */
   at({ mode, batchNumber }: VaultPlace): OpenBatch | undefined {
     if (mode === "made") return undefined;
-    const open = this.#openOf(mode);
-    return open.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);
-  }
-
-  #openOf(mode: Mode): OpenBatch {
     const open = this.#open.get(mode);
-    if (open === undefined) throw new Error(`the open batch of ${mode} is not loaded`);
-    return open;
+    return open?.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);
   }
 }

@@ -77,12 +77,16 @@ export class TenantTables {
 
   /** The facts of an asset, which never change. */
   assetAt(assetIndex: number): records.AssetFacts {
-    return requireAsset(assetIndex, this.assets.ahead(assetIndex));
+    const record = this.assets.ahead(assetIndex);
+    if (record === undefined) throw assetMissing(assetIndex);
+    return record;
   }
 
   /** An asset with the facts that change. */
   assetNow(assetIndex: number, group?: Group): records.AssetRecord {
-    return requireAsset(assetIndex, this.assets.view(group).get(assetIndex));
+    const record = this.assets.view(group).get(assetIndex);
+    if (record === undefined) throw assetMissing(assetIndex);
+    return record;
   }
 
   /** Whether the asset is an ERC-1155 token of a scheme that is not this project's own. */
@@ -95,12 +99,8 @@ export class TenantTables {
   }
 }
 
-function requireAsset(
-  assetIndex: number,
-  record: records.AssetRecord | undefined,
-): records.AssetRecord {
-  if (record !== undefined) return record;
-  throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
+function assetMissing(assetIndex: number): MintmarkError {
+  return new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
 }
 
 export function enablementId(applicationIndex: number, assetIndex: number): string {

@@ -125,9 +125,9 @@ export async function forgetIdempotencyKeys(
     const { upTo, keys, isLast } = await readForgettable(ledger, from, before);
     const apply = (group: Group): number => {
       // Another caller deleted them first.
-      if (head.latest(group).keysForgotten !== from) return 0;
+      if (head.view(group).keysForgotten !== from) return 0;
       ledger.journal.record(group, { kind: "idempotencyForgotten", upTo });
-      head.put(group, { ...head.latest(group), keysForgotten: upTo });
+      head.put(group, { ...head.view(group), keysForgotten: upTo });
       for (const key of keys) group.remove(key);
       return keys.length;
     };

@@ -286,7 +286,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     for (const { asset: read, high, low } of this.#uses.values()) {
       const asset = tenants.assetNow(read.assetIndex, group);
       const enablement = enablementId(applicationIndex, asset.assetIndex);
-      const enabled = tenants.enablements.latest(group).get(enablement) ?? false;
+      const enabled = tenants.enablements.view(group).get(enablement) ?? false;
       const reason = availability(services.settlement, asset, enabled);
       if (reason !== null)
         this.#columns.assetIndex.forEach((index, entry) => {

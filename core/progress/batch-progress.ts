@@ -65,7 +65,7 @@ export function requireOurs(
   { chainId }: PortalIdentity,
   event: CommitEvent | Imported,
 ): void {
-  const batch = ledger.batches.records[event.mode].latest(group).get(event.batchNumber);
+  const batch = ledger.batches.records[event.mode].view(group).get(event.batchNumber);
   const ours =
     (chainId === ledger.services.settlement.chainId) === (event.type === "batchCommitted") &&
     batch !== undefined &&

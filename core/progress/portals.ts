@@ -29,7 +29,7 @@ export async function addMirror(
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   const contract = requireAddress("contract", mirror.contract);
   await ledger.writer.alone(async (group) => {
-    const known = ledger.l1.portals.latest(group).get(chainId);
+    const known = ledger.l1.portals.view(group).get(chainId);
     if (known?.contract === contract && chainId !== ledger.services.settlement.chainId) return;
     if (known !== undefined) {
       const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;

@@ -95,12 +95,10 @@ export class Table<K, V> {
   /** The changes of the current group, shown to readers together. */
   protected filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
 
-  /** The writer's view, perhaps not durable yet. Only a change has a group, so no reader sees it. */
-  latest(_group: Group): ReadonlyMap<K, V> {
-    return this.#latest;
-  }
-
-  /** The writer's view for a change; without a group the readers'. */
+  /**
+   * The writer's view, perhaps not durable yet, for a change; without a group the readers' view.
+   * Only a change has a group, so no reader sees what is not durable.
+   */
   view(group?: Group): ReadonlyMap<K, V> {
     return group === undefined ? this.#durable : this.#latest;
   }
@@ -172,8 +170,8 @@ export class TwoViews<T> {
     return this.#values.durable.get(null) as T;
   }
 
-  latest(group: Group): T {
-    return this.#values.latest(group).get(null) as T;
+  view(group: Group): T {
+    return this.#values.view(group).get(null) as T;
   }
 
   put(group: Group, value: T): void {
@@ -220,7 +218,7 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   }
 
   set(group: Group, record: V): void {
-    this.put(group, this.#keyIn(record, this.latest(group), group), record);
+    this.put(group, this.#keyIn(record, this.view(group), group), record);
   }
 
   /** Adds a record read from disk. */

@@ -195,7 +195,7 @@ export function putNewKey(
   secretHash: Hash,
   keyId = newKeyId(ledger, group),
 ): KeyRecord {
-  const keyIndex = ledger.tenants.keys.latest(group).size;
+  const keyIndex = ledger.tenants.keys.view(group).size;
   const issued = { keyIndex, keyId, applicationIndex, secretHash, ...options };
   const { time } = ledger.journal.record(group, { kind: "keyIssued", ...issued });
   const record: KeyRecord = { ...issued, mintsUsed: 0n, createdAt: time, revokedAt: null };
@@ -244,7 +244,7 @@ function requireWithinRole(
   const person =
     actor === null || actor.personIndex === null
       ? null
-      : ledger.tenants.people.latest(group).get(actor.personIndex);
+      : ledger.tenants.people.view(group).get(actor.personIndex);
   if (!person || person.role === "operator") return;
   if (person.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
   for (const right of ["keys", ...scopes] as const) requireRight(person.role, right);

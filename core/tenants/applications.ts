@@ -28,7 +28,7 @@ export async function createApplication(
     if (known?.name === name) return applicationView(known);
     if (known !== undefined)
       throw argumentError("applicationId", `is that of the application "${known.name}"`);
-    const applicationIndex = ledger.tenants.applications.latest(group).size;
+    const applicationIndex = ledger.tenants.applications.view(group).size;
     const created = { applicationIndex, applicationId, name, dataAvailabilityMode };
     const { time } = ledger.journal.record(group, { kind: "applicationCreated", ...created });
     const record: ApplicationRecord = {

@@ -64,7 +64,7 @@ function putAdded(
   given: GivenAsset,
   applicationIndex: number | null,
 ): AssetRecord {
-  const assetIndex = ledger.tenants.assets.latest(group).size;
+  const assetIndex = ledger.tenants.assets.view(group).size;
   const { time } = ledger.journal.record(group, { ...given, assetIndex, applicationIndex });
   const { kind: _, ...facts } = given;
   const record: AssetRecord = {
@@ -118,11 +118,11 @@ function change(
 function putRemoved(ledger: TenantLedger, group: Group, asset: AssetRecord): number[] {
   if (asset.minted !== 0n) throw new MintmarkError("asset_minted");
   const { assetIndex } = asset;
-  const enabled = [...ledger.tenants.applications.latest(group).values()]
+  const enabled = [...ledger.tenants.applications.view(group).values()]
     .map(({ applicationIndex }) => applicationIndex)
     .filter(
       (applicationIndex) =>
-        ledger.tenants.enablements.latest(group).get(enablementId(applicationIndex, assetIndex)) ===
+        ledger.tenants.enablements.view(group).get(enablementId(applicationIndex, assetIndex)) ===
         true,
     );
   for (const applicationIndex of enabled)
@@ -403,7 +403,7 @@ export function assetsOf(context: EngineContext): Assets {
         const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, group);
         const { assetIndex, whitelisted, assetId: known } = asset;
         const id = enablementId(applicationIndex, assetIndex);
-        if ((ledger.tenants.enablements.latest(group).get(id) ?? false) === enabled) return;
+        if ((ledger.tenants.enablements.view(group).get(id) ?? false) === enabled) return;
         if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
         putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
       }, wait);

@@ -59,7 +59,7 @@ export function metadataFault(
     return { code: "validation_failed", detail: "an ERC-20 asset has no tokens by id" };
   if (asset.applicationIndex !== applicationIndex)
     return { code: "asset_shared", detail: "the asset is not reserved for this application" };
-  if (ledger.tenants.collections.latest(group).get(asset.assetId)?.frozen === true)
+  if (ledger.tenants.collections.view(group).get(asset.assetId)?.frozen === true)
     return {
       code: "metadata_frozen",
       detail: "the metadata of all tokens of this asset is frozen",
@@ -188,7 +188,7 @@ async function freezeTokens(
     refuse(missing);
     const open = unique.filter((_, i) => records[i]?.frozen === false);
     if (open.length === 0) return;
-    if (ledger.tenants.collections.latest(group).get(assetId)?.placeholder)
+    if (ledger.tenants.collections.view(group).get(assetId)?.placeholder)
       throw new MintmarkError("metadata_hidden");
     ledger.journal.record(group, { kind: "metadataFrozen", assetId, tokenIds: open });
     for (const [i, tokenId] of unique.entries()) {
@@ -222,7 +222,7 @@ async function changeCollection(
     const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, group);
     if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
     const known =
-      ledger.tenants.collections.latest(group).get(asset.assetId) ?? emptyCollection(asset);
+      ledger.tenants.collections.view(group).get(asset.assetId) ?? emptyCollection(asset);
     const changed = { ...known, ...changes };
     if (known.frozen && changed.placeholder !== null && changed.placeholder !== known.placeholder)
       throw new MintmarkError(

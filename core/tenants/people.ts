@@ -80,7 +80,7 @@ export function peopleOf(context: EngineContext): People {
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, invitation.address);
         const keyIndex = giveKey(ledger, group, applicationIndex, invitation);
-        const personIndex = ledger.tenants.people.latest(group).size;
+        const personIndex = ledger.tenants.people.view(group).size;
         const invited = { personIndex, applicationIndex, keyIndex, ...invitation };
         const { time } = ledger.journal.record(group, { kind: "personInvited", ...invited });
         const record: PersonRecord = {
@@ -190,7 +190,7 @@ function requireManager(
   self?: number,
 ): void {
   if (actor === null || actor.personIndex === null || actor.personIndex === self) return;
-  const by = usable(ledger, ledger.tenants.people.latest(group).get(actor.personIndex), group);
+  const by = usable(ledger, ledger.tenants.people.view(group).get(actor.personIndex), group);
   if (by.role === "operator") return;
   requireRight(by.role, "people");
   if (by.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
@@ -222,7 +222,7 @@ function giveKey(
 }
 
 function takeKey(ledger: TenantLedger, group: Group, { keyIndex }: PersonRecord): void {
-  const key = keyIndex === null ? undefined : ledger.tenants.keys.latest(group).get(keyIndex);
+  const key = keyIndex === null ? undefined : ledger.tenants.keys.view(group).get(keyIndex);
   if (key !== undefined) putRevoked(ledger, group, key);
 }
 

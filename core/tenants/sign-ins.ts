@@ -35,7 +35,7 @@ export function signInsOf(context: EngineContext): SignIns {
       const opened = await actingAs(personIndex).change((_, group) => {
         // The link may have been used, and the person removed, since it was found.
         const again = "link" in proof ? byLink(ledger, proof.link, group) : personIndex;
-        const person = usable(ledger, ledger.tenants.people.latest(group).get(again), group);
+        const person = usable(ledger, ledger.tenants.people.view(group).get(again), group);
         const expiresAt = ledger.journal.now(group) + SIGN_IN_MS;
         const signIn = { personIndex, tokenHash, byLink: "link" in proof, expiresAt };
         const { time: openedAt } = ledger.journal.record(group, {
@@ -66,7 +66,7 @@ export function signInsOf(context: EngineContext): SignIns {
       const { person: found, tokenHash } = findSignIn(ledger, token);
       const { personIndex } = found;
       await actingAs(personIndex).change((_, group) => {
-        const person = ledger.tenants.people.latest(group).get(personIndex);
+        const person = ledger.tenants.people.view(group).get(personIndex);
         const signIns = person?.signIns.filter((each) => each.tokenHash !== tokenHash) ?? [];
         if (person === undefined || signIns.length === person.signIns.length) return;
         ledger.journal.record(group, { kind: "personSignedOut", personIndex, tokenHash });
@@ -132,7 +132,7 @@ export function tellAccess(
   const application =
     applicationIndex === null
       ? undefined
-      : ledger.tenants.applications.latest(group).get(applicationIndex);
+      : ledger.tenants.applications.view(group).get(applicationIndex);
   group.onDurable(() =>
     ledger.services.emit("access", { applicationId: application?.applicationId ?? null }),
   );

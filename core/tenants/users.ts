@@ -55,7 +55,7 @@ export function putUser(
   isFirst: boolean,
 ): UserFacts {
   const { head } = ledger.journal;
-  const { userCount: userIndex } = head.latest(group);
+  const { userCount: userIndex } = head.view(group);
   const { time: createdAt } = ledger.journal.record(group, {
     kind: "userCreated",
     applicationIndex,
@@ -64,7 +64,7 @@ export function putUser(
     ownerAddress,
     reference,
   });
-  head.put(group, { ...head.latest(group), userCount: userIndex + 1 });
+  head.put(group, { ...head.view(group), userCount: userIndex + 1 });
   group.stage(
     keyOf.userId(applicationIndex, userId),
     encodeRecord(userIdRecord, { userIndex, ownerAddress }),

@@ -150,7 +150,7 @@ export async function judgeSpender(
   const batch =
     list?.batchNumber == null
       ? undefined
-      : ledger.batches.records["zk-rollup"].latest(group).get(list.batchNumber);
+      : ledger.batches.records["zk-rollup"].view(group).get(list.batchNumber);
   if (list === null || batch?.l1Sequence == null || !batch.transfers) return;
   await judge(ledger, group, batch, [list], time);
 }

@@ -103,7 +103,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         }
         if (ledger.tenants.webhooksOf.numbers(applicationIndex).length >= PER_APPLICATION)
           throw new MintmarkError("too_many_webhooks");
-        const webhookIndex = ledger.tenants.webhooks.latest(group).size;
+        const webhookIndex = ledger.tenants.webhooks.view(group).size;
         const created = {
           webhookIndex,
           webhookId,

@@ -68,7 +68,7 @@ describe("the life of a batch", () => {
       await hear(engine, await committed(engine, "validium", i, BigInt(i)));
     }
     const views = [...new Set(put.mock.contexts as Table<number, object>[])].flatMap((table) => [
-      table.latest(new Group()),
+      table.view(new Group()),
       table.durable,
     ]);
     const read = async (change: () => Promise<void>) => {

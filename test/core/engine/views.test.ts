@@ -11,21 +11,21 @@ import { shown } from "./shown.ts";
 test("the compiler refuses a reader the writer's view, because a reader has no group", () => {
   const read = ({ tenants, batches, journal, trades }: Ledger) => [
     // @ts-expect-error
-    tenants.applications.latest(),
+    tenants.applications.latest,
     // @ts-expect-error
-    batches.records.validium.latest(),
+    batches.records.validium.latest,
     // @ts-expect-error
-    batches.records.made.latest(),
+    batches.records.made.latest,
     // @ts-expect-error
-    batches.histories.validium.latest(),
+    batches.histories.validium.view(),
     // @ts-expect-error
     batches.unsealed.open("validium"),
     // @ts-expect-error
-    journal.head.latest(),
+    journal.head.view(),
     // @ts-expect-error
     journal.now(),
     // @ts-expect-error
-    trades.latest(),
+    trades.latest,
     // @ts-expect-error What changes of an asset is in no fact.
     tenants.assetAt(0).minted,
   ];
