@@ -417,7 +417,7 @@ function placed(
 ): OrderRecord {
   const { vault, asset } = offered;
   const { applicationIndex, userIndex, owner: maker } = vault;
-  const wanted = assetOf(ledger, applicationIndex, message.want);
+  const wanted = assetOf(ledger, applicationIndex, message.want, group);
   const orderId = uuidv7();
   const order = {
     applicationIndex,
@@ -485,7 +485,7 @@ function allowedOrder(
   const { asset } = offered;
   const { applicationIndex } = offered.vault;
   requireListing(terms, caller);
-  const wanted = assetOf(ledger, applicationIndex, message.want);
+  const wanted = assetOf(ledger, applicationIndex, message.want, null);
   const given = message.give.amount / asset.quantum;
   const give = givenOf(offered, given);
   const { transferable, chainId } = wanted;
@@ -516,10 +516,15 @@ function allowedOrder(
 }
 
 /** The asset of an item, if the application can see it. */
-function assetOf(ledger: Ledger, applicationIndex: number, { token }: OrderItem): AssetRecord {
+function assetOf(
+  ledger: Ledger,
+  applicationIndex: number,
+  { token }: OrderItem,
+  group: Group | null,
+): AssetRecord {
   const { chainId } = ledger.services.settlement;
   const asset = ledger.tenants.assetsByContract
-    .records(`${chainId} ${token}`)
+    .records(`${chainId} ${token}`, group ?? undefined)
     .find((each) => isVisible(each, applicationIndex));
   if (asset === undefined) throw new MintmarkError("asset_not_found");
   return asset;
