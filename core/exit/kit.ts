@@ -6,7 +6,7 @@ import { assetType } from "../protocol/asset.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { verifyVaultProof } from "../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS } from "../protocol/transfer.ts";
-import { tipIdOf, tipOwnerOf, verifyHops } from "../protocol/transfer-proof.ts";
+import { isTransferred, tipIdOf, tipOwnerOf, verifyHops } from "../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { decimal, hex, list, nullOr, object, oneOf, type Read, wholeNumber } from "../validate.ts";
 
@@ -135,6 +135,9 @@ export function requireFittingParts(kit: ExitKit): void {
     throw unfit("its token id is not the vault's");
   if (tip.vaultId !== tipIdOf(kit) || tip.owner !== tipOwnerOf(kit))
     throw unfit("its transfers make another vault");
+  // The proof covers the minted vault, and L1 compares the amount of one that transfers made.
+  if (!isTransferred(kit) && tip.amount !== vault.amount)
+    throw unfit("it pays another amount than its vault has");
 }
 
 function unfit(what: string): MintmarkError {
@@ -206,7 +209,8 @@ const address = hex(20, 20);
 
 const place = {
   vaultId: decimal,
-  batchId: (_name: string, value: unknown) => String(value),
+  // The id has it too, so it is not read.
+  batchId: () => "",
   slot: wholeNumber(0, 2 ** 32),
 };
 const batchHeader = object({

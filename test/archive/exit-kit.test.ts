@@ -115,6 +115,8 @@ describe("an exit kit", () => {
     const { vault, header, token, siblings, assetPath } = kit;
     const changes: ExitKit[] = [
       { ...kit, vault: { ...vault, amount: vault.amount + 1n } },
+      { ...kit, tip: { ...kit.tip, amount: 0n } },
+      { ...kit, tip: { ...kit.tip, amount: vault.amount - 1n } },
       { ...kit, vault: { ...vault, vaultId: vault.vaultId + 1n } },
       { ...kit, vault: { ...vault, assetType: flipped(vault.assetType) } },
       { ...kit, vault: { ...vault, chainId: vault.chainId + 1n } },
