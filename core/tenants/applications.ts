@@ -59,13 +59,14 @@ export function applicationsOf(context: EngineContext): Applications {
           applicationIndex,
           dataAvailabilityMode,
         });
-      else if (application.suspended !== suspended) {
+      else if (application.suspended !== suspended)
         ledger.journal.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
-        group.onDurable(() =>
-          ledger.services.emit("access", { applicationId: application.applicationId }),
-        );
-      } else return applicationView(application);
+      else return applicationView(application);
       ledger.tenants.applications.set(group, changed);
+      if (application.suspended !== suspended) {
+        const { applicationId } = application;
+        group.onDurable(() => ledger.services.emit("access", { applicationId }));
+      }
       return applicationView(changed);
     }, wait);
   return {

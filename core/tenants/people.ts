@@ -123,8 +123,10 @@ export function peopleOf(context: EngineContext): People {
           kind: "personRemoved",
           personIndex: person.personIndex,
         });
+        const removed = { ...person, link: null, signIns: [], removedAt: time };
+        const view = putView(ledger, group, removed);
         tellAccess(ledger, group, person);
-        return putView(ledger, group, { ...person, link: null, signIns: [], removedAt: time });
+        return view;
       }),
     link: (personId, wait) => change(personId, wait, giveLink),
     setAddress: async (personId, address, wait) => {

@@ -70,8 +70,8 @@ export function signInsOf(context: EngineContext): SignIns {
         const signIns = person?.signIns.filter((each) => each.tokenHash !== tokenHash) ?? [];
         if (person === undefined || signIns.length === person.signIns.length) return;
         ledger.journal.record(group, { kind: "personSignedOut", personIndex, tokenHash });
-        tellAccess(ledger, group, person);
         ledger.tenants.people.set(group, { ...person, signIns });
+        tellAccess(ledger, group, person);
       }, wait);
     },
     principal: async ({ person: { personId } }, applicationId) => {
@@ -123,7 +123,10 @@ export function actorOf(
   return { personIndex, applicationIndex, require: (group) => void require(group) };
 }
 
-/** Ends open streams of ended sign-ins, when that is durable. */
+/**
+ * Ends open streams of ended sign-ins, when that is durable. Called once the person is set: whoever
+ * hears of it asks at once what the person may do.
+ */
 export function tellAccess(
   ledger: TenantLedger,
   group: Group,

@@ -94,6 +94,9 @@ describe("the stream of events", () => {
     client.hangUp();
   });
 
+  /** No heartbeat looks at the credentials meanwhile. */
+  const PATIENT = { heartbeatMs: 3_600_000 };
+
   test("sends heartbeats while nothing happens", async () => {
     await start({ heartbeatMs: 10 });
     const client = await open(`?after=${FIRST}`);
@@ -111,7 +114,7 @@ describe("the stream of events", () => {
     ["the application is suspended", () => world.engine.applications.suspend(world.applicationId)],
     ["the server shuts down", () => shutDown(world.app, { deadlineMs: 600_000 })],
   ])("ends in order when %s", async (_, happens) => {
-    await start();
+    await start(PATIENT);
     const client = await open();
     await client.take(FIRST);
     const rest = client.rest();
@@ -124,7 +127,7 @@ describe("the stream of events", () => {
     ["signs out", null, (_: string, token: string) => world.engine.people.signOut(token)],
     ["signs out", "application", (_: string, token: string) => world.engine.people.signOut(token)],
   ])("ends in order when a person who reads it %s, of %s", async (_, team, happens) => {
-    await start({ heartbeatMs: 10 });
+    await start(PATIENT);
     const { people } = world.engine;
     const applicationId = team === null ? null : world.applicationId;
     const { link } = await people.invite({
