@@ -53,10 +53,12 @@ export function archiveReads(store: Database, settlement: Settlement) {
     rootWith(mode: Mode, leaves: readonly Hash[]): Hash {
       const tree = trees[mode];
       const { count } = tree;
-      for (const leaf of leaves) tree.append(hexToBytes(leaf));
-      const root = bytesToHex(tree.root());
-      tree.truncate(count);
-      return root;
+      try {
+        for (const leaf of leaves) tree.append(hexToBytes(leaf));
+        return bytesToHex(tree.root());
+      } finally {
+        tree.truncate(count);
+      }
     },
 
     /** Slots of all committed batches of a mode. */
