@@ -188,7 +188,7 @@ export function serviceOf(
     ),
     publicReads: new TokenBuckets("public", limits.publicReads, now),
   };
-  // Requests have somebody who waits for them, drops only for their end.
+  // Requests have somebody who waits for them, the rows of drops only for their end.
   const pace = paceOf(new EventLoopTurns(whenSpare), meters.key);
   const drops = { engine, pace, onError: failed("a drop failed") };
   const verifySignature: ConstructorParameters<typeof WalletChallenges>[2] =

@@ -79,8 +79,11 @@ export interface DropUpload {
    * call.
    */
   readonly onBytes?: (total: number) => void;
-  /** Called with the rows read so far. An error that it throws refuses the drop. Default: no call. */
-  readonly onRows?: (total: number) => void;
+  /**
+   * Called with the rows read so far, before more of them are read. Its error refuses the drop.
+   * Default: one pass of the event loop.
+   */
+  readonly onRows?: (total: number) => Promise<void>;
 }
 
 interface Uploaded {
@@ -169,7 +172,7 @@ export class Drops implements AsyncDisposable {
     const draft = join(this.#options.folder, `${randomUUID()}${DRAFT}`);
     try {
       await mkdir(draft, { recursive: true });
-      const survey = await this.#receive(join(draft, ROWS), principal, upload, source);
+      const survey = await this.#receive(join(draft, ROWS), upload, source);
       // One after another, so the same rows twice at once are one drop.
       return await this.#alone(applicationId, () => this.#take(principal, upload, survey, draft));
     } finally {
@@ -313,7 +316,6 @@ export class Drops implements AsyncDisposable {
 
   async #receive(
     path: string,
-    principal: Principal,
     { format, defaults, onBytes, onRows }: DropUpload,
     source: AsyncIterable<Uint8Array>,
   ): Promise<Survey> {
@@ -328,8 +330,8 @@ export class Drops implements AsyncDisposable {
     }
     const { limits } = this.#options.engine;
     const survey = await surveyOf(piecesOf(path), format, defaults, limits, async (rows) => {
-      onRows?.(rows);
-      await this.#pace(principal, 0, this.#closing.signal);
+      await (onRows?.(rows) ?? setImmediate());
+      this.#closing.signal.throwIfAborted();
     });
     requireForm(survey);
     await file.datasync();

@@ -54,7 +54,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     example: "ownerAddress,tokenId\n0x7070707070707070707070707070707070707070,1001\n",
     success: json(202, "The rows are on disk and will be minted.", drop),
     errors: ["drop_invalid", "too_many_drops", "drops_unavailable"],
-    async handle({ engine, service: { drops }, principal, query, request, reply }) {
+    async handle({ engine, service: { drops, turns }, principal, query, request, reply }) {
       const { dryRun = false, unsure, ...defaults } = query;
       const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");
       const format = isCsv ? ("csv" as const) : ("ndjson" as const);
@@ -63,7 +63,11 @@ export const dropEndpoints: readonly Endpoint[] = [
         if (total > MAX_BYTES) throw new ServerError("body_too_large");
         request.account?.pay(Math.max(UPLOAD_UNITS, Math.ceil(total / ROWS_UNIT)));
       };
-      const onRows = (total: number) => request.account?.rows(total);
+      // Somebody waits for the reading of the rows, as for any request; for their minting nobody.
+      const onRows = (total: number) => {
+        request.account?.rows(total);
+        return turns.turn(principal.applicationId, reply.raw);
+      };
       const rows = (request.body as Readable | undefined) ?? Readable.from([]);
       const upload = { format, defaults, dryRun, unsure, engine, onBytes, onRows, ...id };
       try {

@@ -429,11 +429,12 @@ describe("others get their turns", () => {
       onError: (error) => expect(error).toBeUndefined(),
     });
     const defaults = { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" };
+    const onRows = () => counting.turn(world.applicationId);
     const text = `ownerAddress,amount\n${good(3_000)}x,y\n`;
     let open = 10;
     const uploads = Array.from({ length: 10 }, (_, i) =>
       drops
-        .upload(principal, { format: "csv", defaults }, piecesOf(`${text}${i}`, 65_536))
+        .upload(principal, { format: "csv", defaults, onRows }, piecesOf(`${text}${i}`, 65_536))
         .then(
           () => "taken",
           ({ code }) => code,
