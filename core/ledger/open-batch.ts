@@ -74,6 +74,8 @@ export class OpenBatch {
   #continuations = 0;
   /** The payload of the vault that has the most. */
   #payloadBytes = 0;
+  /** The vault that {@link growing} found: continuations that its sum adds, and its payload. */
+  readonly #sum = { continuations: 0, payloadBytes: 0 };
   readonly #takesBlobs: () => boolean;
 
   constructor(
@@ -114,7 +116,10 @@ export class OpenBatch {
     const carried = high + vault.amountHigh + (sum >= 2 ** 32 ? 1 : 0);
     const after = roomOf({ ...vault, amountHigh: carried, amountLow: sum % 2 ** 32 });
     const more = continuationsIn(after) - continuationsIn(before);
-    return this.#holds(0, more, payloadIn(after), 0) ? slot : -1;
+    if (!this.#holds(0, more, payloadIn(after), 0)) return -1;
+    this.#sum.continuations = more;
+    this.#sum.payloadBytes = payloadIn(after);
+    return slot;
   }
 
   /**
@@ -161,11 +166,10 @@ export class OpenBatch {
     return this.#takesBlobs() || !this.#holds(0, 0, 0, 0);
   }
 
+  /** Adds to the slot that {@link growing} has just found for this mint. */
   grow(slot: number, high: number, low: number, now: number): void {
-    const { vaults } = this;
-    this.#continuations -= continuationsIn(roomOf(this.#vaultAt(slot)));
-    vaults.grow(slot, high, low, now);
-    this.#take(roomOf(this.#vaultAt(slot)));
+    this.vaults.grow(slot, high, low, now);
+    this.#take(this.#sum.continuations, this.#sum.payloadBytes);
     this.mintCount++;
     this.#touch(slot);
   }
@@ -238,15 +242,15 @@ export class OpenBatch {
   }
 
   #account({ assetIndex }: NewVault, room: number): void {
-    this.#take(room);
+    this.#take(continuationsIn(room), payloadIn(room));
     if (assetIndex === this.#lastAsset) return;
     this.#lastAsset = assetIndex;
     this.#assets.add(assetIndex);
   }
 
-  #take(room: number): void {
-    this.#continuations += continuationsIn(room);
-    this.#payloadBytes = Math.max(this.#payloadBytes, payloadIn(room));
+  #take(continuations: number, payloadBytes: number): void {
+    this.#continuations += continuations;
+    this.#payloadBytes = Math.max(this.#payloadBytes, payloadBytes);
   }
 }
 
