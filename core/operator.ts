@@ -217,7 +217,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     /** The contracts that pay withdrawals, by chain: the settlement contract, then the mirrors. */
     portals: ofLedger(portals),
     /** The contract on a chain. Throws `chain_not_supported`. */
-    portal: (chainId: bigint): FollowedPortal => ledger.l1.portalOn(chainId),
+    portal: (chainId: bigint): FollowedPortal => ledger.l1.portalOn(chainId, null),
     /** Records a sent transaction that commits the batch. */
     recordSubmitted: ofLedger(recordSubmitted),
     /**

@@ -323,7 +323,7 @@ async function sourceOf(
   const isKept = place.mode === "made" || !dropped.some(({ record }) => isPlace(record, place));
   if (!isKept || batch === undefined || place.slot >= batch.vaultCount)
     return { vault: null, hops: 0 };
-  const [located] = await readVaults(ledger, [place]);
+  const [located] = await readVaults(ledger, [place], group);
   const maker = await transferLists.makerOf(ledger, place);
   return { vault: located?.vault as StoredVault, hops: maker?.output.transfer.hops ?? 0 };
 }

@@ -283,7 +283,7 @@ function foundClaim(
   { linkAddress, status, mint, expiresAt, ownerAddress }: Claim,
 ): FoundClaim {
   const { tokenId, mintingBlob = "", amount = 1, amountDecimal, quantity = 1 } = mint;
-  const asset = findAsset(ledger, String(mint.assetId));
+  const asset = findAsset(ledger, String(mint.assetId), null);
   const { assetId, standard, name, symbol, blobScheme, nextTokenId } = asset;
   const blob = canonicalBlob(String(mintingBlob));
   const named = tokenId === undefined ? null : BigInt(String(tokenId));

@@ -124,7 +124,7 @@ export async function enteredSlots(
   mode: Mode,
   batchNumber: number,
 ): Promise<records.VoidRun[]> {
-  if (ledger.batches.makings.count() === 0) return [];
+  if (ledger.batches.makings.count(null) === 0) return [];
   const name = batchIdOf(mode, batchNumber);
   const stored = await ledger.store.get(keyOf.batchTokens(mode, batchNumber));
   if (stored === undefined) throw new MintmarkError("batch_not_found");
@@ -151,7 +151,7 @@ export async function enteredSlots(
 function assetOf(
   ledger: Ledger,
   { assetType }: MadeVault,
-  group?: Group,
+  group: Group | null,
 ): records.AssetRecord | null {
   const name = `${ledger.services.settlement.chainId} ${assetType}`;
   return ledger.tenants.assetsByType.records(name, group)[0] ?? null;
@@ -180,7 +180,7 @@ async function holderOf(
   ledger: Ledger,
   owner: Address,
   asset: records.AssetRecord | null,
-  group?: Group,
+  group: Group | null,
 ): Promise<Holder | null> {
   if (asset === null) return null;
   const prefix = prefixOf.owner(owner);
@@ -226,7 +226,7 @@ function isUsedBy(
   ledger: Ledger,
   asset: records.AssetRecord,
   application: number,
-  group?: Group,
+  group: Group | null,
 ): boolean {
   if (!isVisible(asset, application)) return false;
   if (asset.applicationIndex === application) return true;
@@ -301,7 +301,7 @@ export async function claimDeposits(ledger: Ledger, owner: Address | null): Prom
     const range = { ...start, lt: endOf(prefix), limit: CLAIMS_AT_ONCE };
     for await (const [key] of ledger.store.entries(range)) keys.push(key);
     const claimed: Buffer[] = [];
-    for (const key of keys) if ((await claimAt(ledger, key)) !== null) claimed.push(key);
+    for (const key of keys) if ((await claimAt(ledger, key, null)) !== null) claimed.push(key);
     if (claimed.length > 0)
       await ledger.writer.alone(async (group) => {
         for (const key of claimed) await claim(ledger, group, key);
@@ -312,7 +312,7 @@ export async function claimDeposits(ledger: Ledger, owner: Address | null): Prom
 }
 
 /** The vault of an unclaimed key with the user that it waits for; null while there is none. */
-async function claimAt(ledger: Ledger, key: Buffer, group?: Group) {
+async function claimAt(ledger: Ledger, key: Buffer, group: Group | null) {
   const batchNumber = key.readUInt32BE(21);
   const slot = key.readUInt8(25);
   const record = await readMaking(ledger, batchNumber);

@@ -31,7 +31,7 @@ export class L1State {
   }
 
   /** The contract that pays on a chain. Throws `chain_not_supported`. */
-  portalOn(chainId: bigint, group?: Group): records.PortalRecord {
+  portalOn(chainId: bigint, group: Group | null): records.PortalRecord {
     const portal = this.portals.view(group).get(chainId);
     if (portal !== undefined) return portal;
     throw new MintmarkError(

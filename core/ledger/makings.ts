@@ -21,12 +21,12 @@ export class Makings {
   unclaimed = 0;
 
   /** The number of makings. */
-  count(group?: Group): number {
-    return group === undefined ? this.#durable : this.#latest;
+  count(group: Group | null): number {
+    return group === null ? this.#durable : this.#latest;
   }
 
-  view(group?: Group) {
-    return group === undefined ? this.durable : this.#newest;
+  view(group: Group | null) {
+    return group === null ? this.durable : this.#newest;
   }
 
   ahead(making: number): BatchRecord | undefined {

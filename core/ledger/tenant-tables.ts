@@ -69,7 +69,7 @@ export class TenantTables {
   claimDeposits: (owner: Address | null) => void = () => {};
 
   /** The application. Throws `application_not_found`. */
-  application(applicationId: Uuid, group?: Group): records.ApplicationRecord {
+  application(applicationId: Uuid, group: Group | null = null): records.ApplicationRecord {
     const record = this.applications.named(applicationId, group);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;
@@ -83,7 +83,7 @@ export class TenantTables {
   }
 
   /** An asset with the facts that change. */
-  assetNow(assetIndex: number, group?: Group): records.AssetRecord {
+  assetNow(assetIndex: number, group: Group | null): records.AssetRecord {
     const record = this.assets.view(group).get(assetIndex);
     if (record === undefined) throw assetMissing(assetIndex);
     return record;

@@ -172,7 +172,7 @@ export function indexEntry(ledger: Ledger, key: Buffer, making: Buffer): void {
   const assetType = `0x${key.toString("hex", 1, 33)}`;
   const name = `${ledger.services.settlement.chainId} ${assetType}`;
   const tokenId = BigInt(`0x${key.toString("hex", 33)}`);
-  for (const { assetIndex } of ledger.tenants.assetsByType.records(name))
+  for (const { assetIndex } of ledger.tenants.assetsByType.records(name, null))
     ledger.minting.tokens.insert(
       ledger.minting.hasher.ofId(assetIndex, tokenId),
       ledger.batches.refs.refOfMade(making.readUInt32BE()),

@@ -79,7 +79,7 @@ export class AcceptedResult implements MintResult {
     const { vaults } = this;
     const chainIds: Record<Uuid, bigint> = {};
     for (const { assetId } of vaults)
-      chainIds[assetId] ??= findAsset(this.#ledger, assetId).chainId;
+      chainIds[assetId] ??= findAsset(this.#ledger, assetId, null).chainId;
     const root = receiptRoot(receiptContents(vaults, chainIds));
     const message = { root, count: vaults.length, time: this.#minted.time };
     const signature = await orAborted(

@@ -200,7 +200,7 @@ class MintReader {
   #findAsset(assetId: unknown, entry: number): AssetRecord | null {
     const { ledger, applicationIndex } = this.#context;
     if (typeof assetId === "string" && ledger !== null) {
-      const asset = ledger.tenants.assets.named(assetId);
+      const asset = ledger.tenants.assets.named(assetId, null);
       if (asset !== undefined && isVisible(asset, applicationIndex)) return asset;
     }
     this.#isNamed = readUuid(assetId) !== null;

@@ -109,7 +109,7 @@ export class RequestedMetadata {
     this.#from = keys.length;
     for (const { entry } of this.#columns.textsIn("metadata")) {
       if (this.#columns.isMarked(entry, FAULTY)) continue;
-      const asset = this.#ledger.tenants.assetNow(this.#columns.assetIndex[entry]!);
+      const asset = this.#ledger.tenants.assetNow(this.#columns.assetIndex[entry]!, null);
       if (asset.standard === "erc20" || asset.nextTokenId !== null) continue;
       const key = keyOf.metadata(asset.assetId, tokenIdAt(this.#columns, asset, entry));
       this.#asked.push({ entry, key });

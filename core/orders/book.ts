@@ -288,7 +288,7 @@ interface Wanted extends Omit<OrderFilter, "assetId" | "wantAssetId"> {
 function wantedBy(ledger: Ledger, caller: OrderCaller, filter: OrderFilter): Wanted | null {
   const { assetId, wantAssetId, ...rest } = filter;
   const indexOf = (id: Uuid | undefined) =>
-    id === undefined ? undefined : (ledger.tenants.assets.named(id)?.assetIndex ?? null);
+    id === undefined ? undefined : (ledger.tenants.assets.named(id, null)?.assetIndex ?? null);
   const [asset, wantAsset] = [indexOf(assetId), indexOf(wantAssetId)];
   if (asset === null || wantAsset === null) return null;
   const isApplication = typeof caller === "string";

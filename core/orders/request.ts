@@ -111,9 +111,9 @@ export async function prepareOrder(
   requireDeadline(ledger, deadline, MIN_VALIDITY);
   const offered = await offeredVault(ledger, caller, vaultId);
   const { applicationId } = applicationAt(ledger, offered);
-  const { asset } = visibleAsset(ledger, applicationId, want.assetId);
+  const { asset } = visibleAsset(ledger, applicationId, want.assetId, null);
   const activity = decodeActivity(await ledger.store.get(keyOf.activity(vaultId)));
-  requireMovable(ledger, offered.place, offered.vault, activity);
+  requireMovable(ledger, offered.place, offered.vault, activity, null);
   const { amount = offered.vault.amount - activity.withdrawn } = preparation;
   const message = {
     give: givenOf(offered, amount),
@@ -173,7 +173,7 @@ export async function prepareFill(
   const prepared = await prepareOrder(ledger, caller, { ...asked, want });
   requireFits(ledger, order, { message: prepared.order, owner: prepared.owner });
   const stored = await ledger.store.getMany(makersKeys(ledger, order));
-  requireTakeable(ledger, order, await offeredOf(ledger, order), stored);
+  requireTakeable(ledger, order, await offeredOf(ledger, order), stored, null);
   return prepared;
 }
 
@@ -332,7 +332,7 @@ function requireTakeable(
   { orderId }: OrderRecord,
   makers: Offered,
   [stored, activity, isCancelled, isVaultCancelled]: readonly (Buffer | undefined)[],
-  group?: Group,
+  group: Group | null,
 ): OrderRecord {
   const order = decodeOrder(orderId, stored);
   const now = decodeActivity(activity);
@@ -524,7 +524,7 @@ function assetOf(
 ): AssetRecord {
   const { chainId } = ledger.services.settlement;
   const asset = ledger.tenants.assetsByContract
-    .records(`${chainId} ${token}`, group ?? undefined)
+    .records(`${chainId} ${token}`, group)
     .find((each) => isVisible(each, applicationIndex));
   if (asset === undefined) throw new MintmarkError("asset_not_found");
   return asset;

@@ -95,7 +95,7 @@ function checkedTerms(ledger: Ledger, applicationId: Uuid, { listing, fee, asset
   if (!Array.isArray(assets) || assets.length > MAX_ASSET_TERMS)
     throw argumentError("assets", `must be at most ${MAX_ASSET_TERMS} assets`);
   const checked = assets.map(({ assetId, royalty, minimum }: AssetTerms, i) => {
-    const { asset } = visibleAsset(ledger, applicationId, assetId);
+    const { asset } = visibleAsset(ledger, applicationId, assetId, null);
     if (minimum !== null) requireBigint(`assets[${i}].minimum`, minimum, 1n, MAX_AMOUNT);
     const { assetIndex } = asset;
     return { assetIndex, royalty: checkedPart(`assets[${i}].royalty`, royalty), minimum };

@@ -16,7 +16,7 @@ export function portals(ledger: Ledger): readonly FollowedPortal[] {
   const mirrors = [...ledger.l1.portals.durable.values()].filter(
     (portal) => portal.chainId !== chainId,
   );
-  return [ledger.l1.portalOn(chainId), ...mirrors];
+  return [ledger.l1.portalOn(chainId, null), ...mirrors];
 }
 
 /** A chain keeps its mirror for ever, because owners sign for its address. */

@@ -25,7 +25,7 @@ type VoidTables = Readonly<Record<Series, Pick<Table<number, readonly VoidedRun[
 export function voidRunAt(
   voids: VoidTables,
   { mode, batchNumber, slot }: VaultPlace,
-  group?: Group,
+  group: Group | null,
 ): VoidedRun | null {
   return runAt(voids[mode].view(group).get(batchNumber) ?? [], slot);
 }
@@ -37,7 +37,7 @@ export function voidRunAt(
 export function requireNotVoid(
   voids: VoidTables,
   { mode, batchNumber, slot }: VaultPlace,
-  group?: Group,
+  group: Group | null = null,
 ): readonly VoidedRun[] {
   const runs = voids[mode].view(group).get(batchNumber) ?? [];
   const run = runAt(runs, slot);

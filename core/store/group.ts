@@ -96,11 +96,11 @@ export class Table<K, V> {
   protected filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
 
   /**
-   * The writer's view, perhaps not durable yet, for a change; without a group the readers' view.
-   * Only a change has a group, so no reader sees what is not durable.
+   * The writer's view, perhaps not durable yet, for a change; the readers' view for null. Only a
+   * change has a group, so no reader sees what is not durable.
    */
-  view(group?: Group): ReadonlyMap<K, V> {
-    return group === undefined ? this.#durable : this.#latest;
+  view(group: Group | null | undefined): ReadonlyMap<K, V> {
+    return group == null ? this.#durable : this.#latest;
   }
 
   /** The record that the disk may have already: it can be a moment ahead of the readers' view. */
@@ -205,7 +205,7 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   }
 
   /** The record of an id, in lower case or not; undefined for an unknown one. */
-  named(id: string, group?: Group): V | undefined {
+  named(id: string, group: Group | null): V | undefined {
     const key = this.#keys.get(id) ?? this.#keys.get(String(id).toLowerCase());
     return key === undefined ? undefined : this.view(group).get(key);
   }
@@ -223,7 +223,7 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
 
   /** Adds a record read from disk. */
   add(record: V): void {
-    this.load(this.#keyIn(record, this.durable), record);
+    this.load(this.#keyIn(record, this.durable, null), record);
   }
 
   /** Writes the records that the group has changed, each once; returns their keys. */
@@ -235,7 +235,7 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
     return records.keys();
   }
 
-  #keyIn(record: V, before: ReadonlyMap<V[Key], V>, group?: Group): V[Key] {
+  #keyIn(record: V, before: ReadonlyMap<V[Key], V>, group: Group | null): V[Key] {
     const key = record[this.#key];
     if (this.#id !== undefined) this.#keys.set(record[this.#id], key);
     for (const index of this.#indexes) index.update(key as number, before.get(key), record, group);
@@ -263,7 +263,7 @@ export class RecordIndex<V> {
     return this.#numbers.get(name) ?? [];
   }
 
-  records(name: unknown, group?: Group): V[] {
+  records(name: unknown, group: Group | null): V[] {
     const records = this.#table.view(group);
     return this.numbers(name)
       .flatMap((number) => records.get(number) ?? [])
@@ -271,10 +271,10 @@ export class RecordIndex<V> {
   }
 
   /** Called with each record before the table has it. */
-  update(number: number, before: V | undefined, record: V, group?: Group): void {
+  update(number: number, before: V | undefined, record: V, group: Group | null): void {
     const [earlier, name] = [before && this.#nameOf(before), this.#nameOf(record)];
     if (before !== undefined && earlier === name) return;
-    if (group === undefined) this.drop(earlier, number);
+    if (group === null) this.drop(earlier, number);
     else if (earlier !== undefined) group.onDurable(() => this.#leave(earlier, number));
     if (name === undefined) return;
     const numbers = this.#numbers.get(name) ?? [];

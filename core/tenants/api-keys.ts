@@ -286,14 +286,14 @@ export async function ownPrincipal(
   applicationId: Uuid,
   wait?: WaitOptions,
 ): Promise<Principal> {
-  const found = (ledger: TenantLedger, group?: Group) => {
+  const found = (ledger: TenantLedger, group: Group | null) => {
     const application = ledger.tenants.application(applicationId, group);
     if (application.suspended) throw new MintmarkError("application_suspended");
     const { applicationIndex } = application;
     const keys = ledger.tenants.keysOf.records(applicationIndex, group);
     return { applicationIndex, key: keys.find(({ secretHash }) => secretHash === NO_SECRET) };
   };
-  const { key } = found(context.ledger);
+  const { key } = found(context.ledger, null);
   const { keyId, scopes } =
     key ??
     (await context.change((ledger, group) => {
@@ -382,7 +382,7 @@ export function keysOf(context: EngineContext): Keys {
       }),
     async get(applicationId, keyId) {
       const { ledger } = context;
-      const key = ledger.tenants.keys.named(keyId);
+      const key = ledger.tenants.keys.named(keyId, null);
       const isOwn =
         key?.applicationIndex === ledger.tenants.application(applicationId).applicationIndex;
       if (key === undefined || key.ofPerson || !isOwn) throw new MintmarkError("key_not_found");
@@ -398,7 +398,7 @@ export function keysOf(context: EngineContext): Keys {
     async authenticate(token) {
       const { ledger } = context;
       const { tag, keyId, secret, isWhole } = partsOf(ledger.services, token);
-      const key = ledger.tenants.keys.named(keyId);
+      const key = ledger.tenants.keys.named(keyId, null);
       const matches = isSecret(secret, key?.secretHash);
       if (!isWhole) throw new MintmarkError("credentials_invalid", malformed(ledger.services, tag));
       if (key === undefined || !matches)

@@ -84,7 +84,7 @@ export function visibleAsset(
   ledger: TenantLedger,
   applicationId: Uuid,
   assetId: Uuid,
-  group?: Group,
+  group: Group | null,
 ) {
   const { applicationIndex } = ledger.tenants.application(applicationId, group);
   const asset = findAsset(ledger, assetId, group);
@@ -93,7 +93,7 @@ export function visibleAsset(
 }
 
 /** The asset in the writer's view, or as durable now. Throws `asset_not_found`. */
-export function findAsset(ledger: TenantLedger, assetId: Uuid, group?: Group): AssetRecord {
+export function findAsset(ledger: TenantLedger, assetId: Uuid, group: Group | null): AssetRecord {
   const asset = ledger.tenants.assets.named(assetId, group);
   if (asset === undefined || asset.removed) throw new MintmarkError("asset_not_found");
   return asset;

@@ -390,7 +390,7 @@ export type AssetChanges = Partial<Omit<NewAsset, "assetId" | "applicationId">>;
 export function assetsOf(context: EngineContext): Assets {
   const get: Assets["get"] = async (applicationId, assetId) => {
     const { ledger } = context;
-    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId);
+    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, null);
     return assetView(ledger, asset, applicationIndex);
   };
   const setWhitelisted = (whitelisted: boolean) => (assetId: Uuid, wait?: WaitOptions) =>

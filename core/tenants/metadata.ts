@@ -115,7 +115,7 @@ async function change(
   const { ledger, writer } = context;
   // The id as stored, because keys hold it.
   const keys = tokenIds.map((tokenId) =>
-    keyOf.metadata(findAsset(ledger, assetId).assetId, tokenId),
+    keyOf.metadata(findAsset(ledger, assetId, null).assetId, tokenId),
   );
   await writer.run(
     {
@@ -282,7 +282,7 @@ function parsed(json: string | null): JsonObject | null {
 export function metadataOf(context: EngineContext): Metadata {
   /** The asset for readers without credentials. */
   const publicAsset = (assetId: Uuid): AssetRecord => {
-    const asset = findAsset(context.ledger, assetId);
+    const asset = findAsset(context.ledger, assetId, null);
     if (asset.removed) throw new MintmarkError("asset_not_found");
     return asset;
   };
@@ -322,7 +322,7 @@ export function metadataOf(context: EngineContext): Metadata {
       ),
     async get(applicationId, assetId, tokenId) {
       const { ledger } = context;
-      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId);
+      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, null);
       if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
       const record = await stored(asset.assetId, tokenId);
       if (record === null) throw new MintmarkError("metadata_not_found");
@@ -341,7 +341,7 @@ export function metadataOf(context: EngineContext): Metadata {
     freezeTokens: (applicationId, assetId, tokenIds, wait) =>
       freezeTokens(context, [applicationId, assetId], tokenIds, wait?.signal),
     async getCollection(applicationId, assetId) {
-      const { asset } = visibleAsset(context.ledger, applicationId, assetId);
+      const { asset } = visibleAsset(context.ledger, applicationId, assetId, null);
       return collectionView(
         context.ledger.tenants.collections.durable.get(asset.assetId) ?? emptyCollection(asset),
       );
@@ -353,7 +353,7 @@ export function metadataOf(context: EngineContext): Metadata {
     served,
     async servedVault({ chainId, assetType, blob }) {
       const of = context.ledger.tenants.assetsByType
-        .records(`${chainId} ${assetType}`)
+        .records(`${chainId} ${assetType}`, null)
         .find(({ removed }) => !removed);
       if (of === undefined) throw new MintmarkError("asset_not_found");
       const tokenId = tokenIdOf(of.standard, of.blobScheme, blob);

@@ -101,7 +101,7 @@ export function peopleOf(context: EngineContext): People {
           applicationId === null
             ? null
             : ledger.tenants.application(applicationId).applicationIndex;
-        const view = (record: PersonRecord) => personView(ledger, record);
+        const view = (record: PersonRecord) => personView(ledger, record, null);
         const numbers = ledger.tenants.peopleOf.numbers(index);
         return tablePage(ledger.tenants.people.durable, start, view, page.order, numbers);
       }),
@@ -109,7 +109,7 @@ export function peopleOf(context: EngineContext): People {
       change(personId, wait, (ledger, group, person) => {
         const { personIndex, applicationIndex } = person;
         requireRole(applicationIndex === null, role);
-        if (person.role === role) return personView(ledger, person);
+        if (person.role === role) return personView(ledger, person, group);
         // A new key, because work under way keeps the rights of the key that it began with.
         takeKey(ledger, group, person);
         const keyIndex = giveKey(ledger, group, applicationIndex, { ...person, role });
@@ -133,7 +133,7 @@ export function peopleOf(context: EngineContext): People {
       const wallet = requireAddress("address", address);
       const set = (ledger: TenantLedger, group: Group, person: PersonRecord): Person => {
         const { personIndex, applicationIndex } = person;
-        if (person.address === wallet) return personView(ledger, person);
+        if (person.address === wallet) return personView(ledger, person, group);
         requireOwnWallet(ledger.tenants.teamOf.records(applicationIndex, group), wallet);
         ledger.journal.record(group, { kind: "personAddressed", personIndex, address: wallet });
         return putView(ledger, group, { ...person, address: wallet });
@@ -399,7 +399,9 @@ function subjectOf(ledger: TenantLedger, entry: Entry | MintEntry): Subject {
   if ("assetIndex" in entry || "assetId" in entry) {
     const { assets } = ledger.tenants;
     const asset =
-      "assetIndex" in entry ? assets.durable.get(entry.assetIndex) : assets.named(entry.assetId);
+      "assetIndex" in entry
+        ? assets.durable.get(entry.assetIndex)
+        : assets.named(entry.assetId, null);
     return named(asset?.assetId, asset?.name);
   }
   if ("userId" in entry) return named(entry.userId, entry.reference);

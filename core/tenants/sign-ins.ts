@@ -28,7 +28,7 @@ export function signInsOf(context: EngineContext): SignIns {
   return {
     signIn: async (proof, wait) => {
       const { ledger } = context;
-      const found = "link" in proof ? [byLink(ledger, proof.link)] : byAddress(ledger, proof);
+      const found = "link" in proof ? [byLink(ledger, proof.link, null)] : byAddress(ledger, proof);
       const [personIndex = -1] = found;
       const secret = randomBytes(32).toString("hex");
       const tokenHash = hashText(secret);
@@ -48,18 +48,18 @@ export function signInsOf(context: EngineContext): SignIns {
         const link = "link" in proof ? null : person.link;
         const signedIn = { ...person, signIns, link, signedInAt: openedAt };
         ledger.tenants.people.set(group, signedIn);
-        return signInView(ledger, signedIn, expiresAt);
+        return signInView(ledger, signedIn, expiresAt, group);
       }, wait);
       const { durable: people } = ledger.tenants.people;
       const others = found
         .slice(1)
-        .map((index) => personView(ledger, people.get(index) as PersonRecord));
+        .map((index) => personView(ledger, people.get(index) as PersonRecord, null));
       return { ...opened, token: secretOf(opened.person.personId, secret), others };
     },
     signedIn: async (token) => {
       const { ledger } = context;
       const { person, expiresAt } = findSignIn(ledger, token);
-      return signInView(ledger, person, expiresAt);
+      return signInView(ledger, person, expiresAt, null);
     },
     signOut: async (token, wait) => {
       const { ledger } = context;
@@ -76,7 +76,7 @@ export function signInsOf(context: EngineContext): SignIns {
     },
     principal: async ({ person: { personId } }, applicationId) => {
       const { ledger } = context;
-      const person = usable(ledger, ledger.tenants.people.named(personId));
+      const person = usable(ledger, ledger.tenants.people.named(personId, null), null);
       const own =
         person.applicationIndex === null
           ? null
@@ -109,17 +109,17 @@ export function actorOf(
   right: Right,
   applicationId?: Uuid,
 ): Actor {
-  const personIndex = ledger.tenants.people.named(signIn.person.personId)?.personIndex ?? -1;
+  const personIndex = ledger.tenants.people.named(signIn.person.personId, null)?.personIndex ?? -1;
   const named =
     applicationId === undefined ? null : ledger.tenants.application(applicationId).applicationIndex;
-  const require = (group?: Group): PersonRecord => {
+  const require = (group: Group | null): PersonRecord => {
     const person = usable(ledger, ledger.tenants.people.view(group).get(personIndex), group);
     requireRight(person.role, right);
     if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named)
       throw new MintmarkError("role_missing", "You are not a person of this application.");
     return person;
   };
-  const applicationIndex = require().applicationIndex ?? named;
+  const applicationIndex = require(null).applicationIndex ?? named;
   return { personIndex, applicationIndex, require: (group) => void require(group) };
 }
 
@@ -152,7 +152,7 @@ function readSecret(
 ): readonly [PersonRecord | undefined, string] {
   const [, id = "", random = ""] = (typeof secret === "string" && SECRET.exec(secret)) || [];
   const personId = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-  return [ledger.tenants.people.named(personId), random];
+  return [ledger.tenants.people.named(personId, null), random];
 }
 
 /** Says how to make a new link. A used link still names its person. */
@@ -166,7 +166,7 @@ function newLink(person: PersonRecord | undefined): string {
  * The person whose link this is. Throws `credentials_invalid`, also for a used one, or
  * `credentials_expired`.
  */
-function byLink(ledger: TenantLedger, link: string, group?: Group): number {
+function byLink(ledger: TenantLedger, link: string, group: Group | null): number {
   const [found, random] = readSecret(ledger, link);
   const person =
     found === undefined ? undefined : ledger.tenants.people.view(group).get(found.personIndex);
@@ -194,7 +194,7 @@ function byAddress(
     ? ledger.tenants.application(applicationId).applicationIndex
     : applicationId;
   const people = ledger.tenants.peopleByWallet
-    .records(wallet)
+    .records(wallet, null)
     .filter(
       (person) =>
         person.address === wallet && (named === undefined || person.applicationIndex === named),
@@ -205,7 +205,7 @@ function byAddress(
       "credentials_invalid",
       "No person signs in with this wallet. Ask for an invitation.",
     );
-  const usual = people.filter((person) => !isSuspended(ledger, person));
+  const usual = people.filter((person) => !isSuspended(ledger, person, null));
   if (usual.length === 0) throw new MintmarkError("application_suspended");
   return usual
     .sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0))
@@ -221,7 +221,7 @@ function findSignIn(ledger: TenantLedger, token: string) {
   }
   if (signIn.expiresAt <= ledger.journal.clock.present())
     throw new MintmarkError("credentials_expired", "Your sign-in has expired. Sign in again.");
-  return { person: usable(ledger, person), ...signIn };
+  return { person: usable(ledger, person, null), ...signIn };
 }
 
 /**
@@ -231,7 +231,7 @@ function findSignIn(ledger: TenantLedger, token: string) {
 export function usable(
   ledger: TenantLedger,
   person: PersonRecord | undefined,
-  group?: Group,
+  group: Group | null,
 ): PersonRecord {
   if (person === undefined || person.removedAt !== null)
     throw new MintmarkError("credentials_invalid", "You are no longer a person.");
@@ -242,7 +242,7 @@ export function usable(
 function isSuspended(
   ledger: TenantLedger,
   { applicationIndex }: PersonRecord,
-  group?: Group,
+  group: Group | null,
 ): boolean {
   return (
     applicationIndex !== null &&
@@ -250,7 +250,11 @@ function isSuspended(
   );
 }
 
-export function personView(ledger: TenantLedger, record: PersonRecord, group?: Group): Person {
+export function personView(
+  ledger: TenantLedger,
+  record: PersonRecord,
+  group: Group | null,
+): Person {
   const {
     personId,
     applicationIndex,
@@ -284,8 +288,13 @@ export function personView(ledger: TenantLedger, record: PersonRecord, group?: G
   };
 }
 
-function signInView(ledger: TenantLedger, record: PersonRecord, expiresAt: number): SignIn {
-  return { person: personView(ledger, record), rights: rightsOf(record.role), expiresAt };
+function signInView(
+  ledger: TenantLedger,
+  record: PersonRecord,
+  expiresAt: number,
+  group: Group | null,
+): SignIn {
+  return { person: personView(ledger, record, group), rights: rightsOf(record.role), expiresAt };
 }
 
 /** A person who works for an application, or for the operator. */

@@ -51,7 +51,7 @@ export async function examine(
   ledger: Ledger,
   list: TransferListRecord,
   commitAt: bigint,
-  group?: Group,
+  group: Group | null,
 ) {
   const ids = list.transfers.map(({ vaultId }) => vaultId);
   const places = ids.map(placeOf);
@@ -63,14 +63,14 @@ export async function examine(
   const known = { activities, isFinal };
   if (!places.every((place) => hasSlot(ledger, place, group)))
     return { spent: [], failure: MISSING, ...known };
-  const located = await readVaults(ledger, places);
+  const located = await readVaults(ledger, places, group);
   const spent = located.map(({ place, vault }, i) => ({
     vault,
     activity: activities[i]!,
     voided: voidRunAt(ledger.batches.voids, place, group),
   }));
   const read = (key: Buffer) =>
-    group === undefined ? ledger.store.get(key) : group.read(ledger.store, key);
+    group === null ? ledger.store.get(key) : group.read(ledger.store, key);
   const powers = await powersOf(read, spent[0]!.vault.owner, list);
   return { spent, failure: failureOf(ledger, list, spent, powers, commitAt, group), ...known };
 }
@@ -81,7 +81,7 @@ function failureOf(
   spent: readonly Spent[],
   powers: TransferPowers,
   commitAt: bigint,
-  group?: Group,
+  group: Group | null,
 ): string | null {
   if (list.deadline < commitAt) return "The deadline came before L1 could take the transfers.";
   for (const [i, transfer] of list.transfers.entries()) {
@@ -113,7 +113,7 @@ export async function faultOfBatch(
     ledger,
     findBatch(ledger, "zk-rollup", batchNumber),
   )) {
-    const { failure, isFinal } = await examine(ledger, list, l1Time + COMMIT_SECONDS);
+    const { failure, isFinal } = await examine(ledger, list, l1Time + COMMIT_SECONDS, null);
     if (failure !== null) return failure;
     if (!isFinal) return "A vault of the transfers is not final on L1 now.";
   }
@@ -276,7 +276,7 @@ function faultAt(
   { vault, activity, voided }: Spent,
   powers: TransferPowers,
   committedAt: bigint,
-  group?: Group,
+  group: Group | null,
 ): TransferFault | null {
   const { standard, assetType, chainId, transferable } = ledger.tenants.assetNow(
     vault.assetIndex,

@@ -380,7 +380,7 @@ export function requireTransferable(
   ledger: Ledger,
   asked: readonly AskedTransfer[],
   activities: readonly ActivityRecord[],
-  group?: Group,
+  group: Group | null,
 ) {
   const issues = asked.flatMap((one, i) => {
     const fault = faultOf(() => requireOneTransferable(ledger, one, activities[i]!, group));
@@ -394,7 +394,7 @@ function requireOneTransferable(
   ledger: Ledger,
   { transfer, place, vault, hops }: AskedTransfer,
   activity: ActivityRecord,
-  group?: Group,
+  group: Group | null,
 ): void {
   requireMovable(ledger, place, vault, activity, group);
   const { standard } = ledger.tenants.assetAt(vault.assetIndex);

@@ -46,7 +46,7 @@ export function transfersOf(context: EngineContext): Transfers {
       });
       requireDeadline(ledger, deadline, MIN_VALIDITY);
       const ids = transfers.map(({ vaultId }) => vaultId);
-      requireTransferable(ledger, asked, await readActivities(ledger, ids));
+      requireTransferable(ledger, asked, await readActivities(ledger, ids, null), null);
       return { owner: asked[0]!.vault.owner, transfers, deadline, digest };
     },
     async request(caller, request, wait) {

@@ -67,12 +67,16 @@ export async function changeActivity(
   });
 }
 
-/** The activities of many vaults, in order. Readers give no group. */
-export async function readActivities(ledger: Ledger, vaultIds: readonly VaultId[], group?: Group) {
+/** The activities of many vaults, in order. Readers give null for the group. */
+export async function readActivities(
+  ledger: Ledger,
+  vaultIds: readonly VaultId[],
+  group: Group | null,
+) {
   const of = vaultIds.map(keyOf.activity);
   const records = await ledger.store.getMany(of);
   return of.map((key, i) =>
-    decodeActivity(group === undefined ? records[i] : group.resolve(key, records[i])),
+    decodeActivity(group === null ? records[i] : group.resolve(key, records[i])),
   );
 }
 

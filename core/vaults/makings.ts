@@ -51,7 +51,7 @@ export async function lineageFaults(
     if (end === null) return null;
     return new MintmarkError("vault_void", `The vault is void: ${cameBack(end)}.`);
   };
-  const hasMakings = ledger.batches.makings.count() > 0;
+  const hasMakings = ledger.batches.makings.count(null) > 0;
   return Promise.all(located.map((each) => (hasMakings && each ? faultOf(each) : null)));
 }
 
@@ -95,7 +95,7 @@ export async function remadeAs(
   const block = await lastBlockOf(ledger, vaultId);
   const { assetType } = ledger.tenants.assetAt(assetIndex);
   if (block === null) return null;
-  const count = ledger.batches.makings.count();
+  const count = ledger.batches.makings.count(null);
   let low = 1;
   for (let high = count + 1; low < high; ) {
     const middle = Math.floor((low + high) / 2);

@@ -19,7 +19,7 @@ export function requireFree(
   ledger: Ledger,
   vaultId: VaultId,
   { pending, spentBy }: ActivityRecord,
-  group?: Group,
+  group: Group | null,
 ): void {
   if (pending.length > 0) throw new MintmarkError("withdrawal_pending");
   if (spentBy !== null) throw new MintmarkError("vault_spent");
@@ -36,7 +36,7 @@ export function requireWithdrawable(
   { vaultId, withdrawnBefore, quantity }: ListedVault,
   { place, vault }: LocatedVault,
   activity: ActivityRecord,
-  group?: Group,
+  group: Group | null,
 ): void {
   // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
   // count.
@@ -68,7 +68,7 @@ export function requireMovable(
   place: VaultPlace,
   vault: StoredVault,
   activity: ActivityRecord,
-  group?: Group,
+  group: Group | null,
 ): void {
   const { transferable, chainId } = ledger.tenants.assetNow(vault.assetIndex, group);
   const batch = ledger.batches.records[place.mode].view(group).get(place.batchNumber);

@@ -120,7 +120,7 @@ async function viewsOf(
   const vaultIds = located.map(({ place }) => packVaultId(place));
   const [vaults, activities] = await Promise.all([
     vaultViews(ledger, applicationIndex, located),
-    readActivities(ledger, vaultIds),
+    readActivities(ledger, vaultIds, null),
   ]);
   const takers = new Map<Uuid, Awaited<ReturnType<typeof readTransferList>>>();
   const views: OwnedVault[] = [];
@@ -148,7 +148,7 @@ async function viewsOf(
     const { place, vault: stored } = located[i]!;
     const { source } = found[i]!;
     const { userId: _, ...shown } = vault;
-    const asset = ledger.tenants.assetNow(stored.assetIndex);
+    const asset = ledger.tenants.assetNow(stored.assetIndex, null);
     views.push({
       ...shown,
       chainId: asset.chainId,

@@ -95,7 +95,7 @@ function assetsOf(
       ? visibleNumbers(ledger.tenants, applicationIndex).map((number) =>
           ledger.tenants.assets.durable.get(number),
         )
-      : [ledger.tenants.assets.named(assetId)];
+      : [ledger.tenants.assets.named(assetId, null)];
   const seen = assets.flatMap((asset) =>
     asset !== undefined && asset.standard !== "erc20" && isVisible(asset, applicationIndex)
       ? [asset]

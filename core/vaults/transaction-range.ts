@@ -69,7 +69,7 @@ export async function narrow(
   const to =
     createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
   const asset =
-    assetId === undefined ? undefined : ledger.tenants.assets.named(assetId)?.assetIndex;
+    assetId === undefined ? undefined : ledger.tenants.assets.named(assetId, null)?.assetIndex;
   if (assetId !== undefined && asset === undefined) return null;
   // They have other times than the batches of their vaults.
   const later = { ...indexesOf(applicationIndex, filter, users, asset), mint: undefined };

@@ -68,7 +68,7 @@ function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boole
   return (
     (filter.type === undefined || filter.type === source.type) &&
     (filter.assetId === undefined ||
-      assetIndex === ledger.tenants.assets.named(filter.assetId)?.assetIndex) &&
+      assetIndex === ledger.tenants.assets.named(filter.assetId, null)?.assetIndex) &&
     (filter.vaultId === undefined || isVault(place) || isVault(made)) &&
     (filter.batchId === undefined || filter.batchId === batchIdOfFound(found)) &&
     (filter.dataAvailabilityMode === undefined || filter.dataAvailabilityMode === place.mode) &&

@@ -69,7 +69,7 @@ export async function usageOf(
     { limit, cursor },
     (start) => tablePage(ledger.tenants.keys.durable, start, keyUsage, "asc", numbers),
   );
-  const counted = ledger.tenants.keysCounted.records(applicationIndex);
+  const counted = ledger.tenants.keysCounted.records(applicationIndex, null);
   const mints = counted.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);
   const keysInUse = counted.filter(({ revokedAt }) => revokedAt === null).length;
   return { mints, transactions: nextSequence, keysInUse, keys, periods, ...pagination };

@@ -42,7 +42,7 @@ function ownedBy(
 
 /** Reason and time of a void slot; null when the slot is valid. */
 export function voidAt(ledger: Ledger, place: VaultPlace): VoidedRun | null {
-  return voidRunAt(ledger.batches.voids, place);
+  return voidRunAt(ledger.batches.voids, place, null);
 }
 
 export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amount: bigint };
@@ -88,7 +88,7 @@ export function present<Name extends string>(times: Partial<Record<Name, number 
 export function batchAt(
   ledger: Ledger,
   { mode, batchNumber, slot }: VaultPlace,
-  group?: Group,
+  group: Group | null = null,
 ): BatchRecord {
   const batch = ledger.batches.records[mode].view(group).get(batchNumber);
   if (batch === undefined || slot >= batch.vaultCount) throw new MintmarkError("vault_not_found");
@@ -99,7 +99,7 @@ export function batchAt(
  * Whether the store has a slot. The engine may have adopted another history after it reported the
  * slot.
  */
-export function hasSlot(ledger: Ledger, place: VaultPlace, group?: Group): boolean {
+export function hasSlot(ledger: Ledger, place: VaultPlace, group: Group | null = null): boolean {
   return (
     place.slot <
     (ledger.batches.records[place.mode].view(group).get(place.batchNumber)?.vaultCount ?? 0)
@@ -178,13 +178,17 @@ export function commonTo(ledger: Ledger, located: readonly (LocatedVault | null)
  * Reads vaults with the group's changes, in this order, each record once. Throws `store_corrupt` if
  * one is missing.
  */
-export async function readVaults(ledger: Ledger, places: readonly VaultPlace[], group?: Group) {
+export async function readVaults(
+  ledger: Ledger,
+  places: readonly VaultPlace[],
+  group: Group | null = null,
+) {
   const keys = new Map<string, Buffer>();
   for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
   const records = await ledger.store.getMany([...keys.values()]);
   const chunks = new Map<string, StoredVault[]>();
   for (const [i, [id, key]] of [...keys].entries()) {
-    const record = group === undefined ? records[i] : group.resolve(key, records[i]);
+    const record = group === null ? records[i] : group.resolve(key, records[i]);
     if (record === undefined)
       throw new MintmarkError("store_corrupt", `The vaults of ${id} are missing.`);
     chunks.set(id, decodeChunk(record));

@@ -79,7 +79,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   };
   const get: Webhooks["get"] = async (applicationId, webhookId) => {
     const { ledger } = context;
-    return webhookView(ledger, ownWebhook(ledger, applicationId, webhookId));
+    return webhookView(ledger, ownWebhook(ledger, applicationId, webhookId, null));
   };
   return {
     async create(applicationId, { url, types = [], webhookId: asked }, wait) {
@@ -218,14 +218,14 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     deliverable(applicationId) {
       const { ledger } = context;
       const { suspended, applicationIndex } = ledger.tenants.application(applicationId);
-      const own = suspended ? [] : ledger.tenants.webhooksOf.records(applicationIndex);
+      const own = suspended ? [] : ledger.tenants.webhooksOf.records(applicationIndex, null);
       return own
         .filter(({ status }) => status === "active")
         .map((record) => webhookView(ledger, record));
     },
     secrets(webhookId) {
       const { ledger } = context;
-      const record = ledger.tenants.webhooks.named(webhookId);
+      const record = ledger.tenants.webhooks.named(webhookId, null);
       if (record === undefined) throw new MintmarkError("webhook_not_found");
       const { rotations, rotatedAt } = record;
       const current = secretOf(webhookId, rotations);
@@ -347,7 +347,7 @@ function ownWebhook(
   ledger: TenantLedger,
   applicationId: Uuid,
   webhookId: Uuid,
-  group?: Group,
+  group: Group | null,
 ): WebhookRecord {
   const { applicationIndex } = ledger.tenants.application(applicationId, group);
   const record = ledger.tenants.webhooks.named(webhookId, group);

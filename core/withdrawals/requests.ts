@@ -96,7 +96,7 @@ export async function requestWithdrawals(
     request.recipient === undefined ? owner : requireAddress("recipient", request.recipient);
   // The owner signs for the contract that pays on the token's chain. The message is worthless
   // elsewhere.
-  const portal = ledger.l1.portalOn(chainId);
+  const portal = ledger.l1.portalOn(chainId, null);
   const digest = withdrawalListDigest(portal, { vaults: listed, recipient, deadline });
   const key = keyOf.withdrawalList(digest);
   const earlier = decodeList(await ledger.store.get(key));
@@ -105,7 +105,7 @@ export async function requestWithdrawals(
   const signed = { chainId, owner, digest, signature: given, isKnown };
   const signature = await signedForm(ledger.services, signed, options);
   const vaultIds = listed.map(({ vaultId }) => vaultId);
-  const activities = await readActivities(ledger, vaultIds);
+  const activities = await readActivities(ledger, vaultIds, null);
   const pending = await pendingOf(ledger, activities);
   const hasRefused = pending.some((one) => one.digest === digest && one.failure !== null);
   const dead = pending.filter(isSignatureRefused).map(({ withdrawalId }) => withdrawalId);

@@ -70,7 +70,7 @@ async function prepareWithdrawals(
   requireDeadline(ledger, deadline, requests.MIN_VALIDITY);
   const vaultIds = asked.map(({ vaultId }) => vaultId);
   const [activities, cancelled] = await Promise.all([
-    readActivities(ledger, vaultIds),
+    readActivities(ledger, vaultIds, null),
     ledger.store.getMany(
       vaultIds.map((vaultId) => keyOf.cancellation(chainId, owner, cancellationId(vaultId))),
     ),
@@ -92,7 +92,7 @@ async function prepareWithdrawals(
       if (listed.quantity < 1n) throw new MintmarkError("amount_out_of_range");
       if (cancelled[i] !== undefined)
         throw new MintmarkError("signature_invalid", requests.CANCELLED_VAULT);
-      requireWithdrawable(ledger, caller, listed, located, requests.without(activity, dead));
+      requireWithdrawable(ledger, caller, listed, located, requests.without(activity, dead), null);
       vaults.push(listed);
     });
     if (error !== null) refused.push({ vaultId, error });
@@ -103,7 +103,7 @@ async function prepareWithdrawals(
     preparation.recipient === undefined
       ? owner
       : requireAddress("recipient", preparation.recipient);
-  const portal = ledger.l1.portalOn(chainId);
+  const portal = ledger.l1.portalOn(chainId, null);
   return { owner, portal, vaults, recipient, deadline, refused };
 }
 

@@ -235,7 +235,7 @@ describe("tokens that come back from L1", () => {
       fills: contextOf(engine).ledger.trades.durable.size,
     });
     const before = await seen();
-    const makings = () => contextOf(engine).ledger.batches.makings.count();
+    const makings = () => contextOf(engine).ledger.batches.makings.count(null);
     const known = makings();
     const { abi, address } = { abi: stateCommitmentAbi, address: chain.settlement.address };
     const junk = [[], `0x${"5e".repeat(700)}`, 1_000_000n] as const;

@@ -73,7 +73,7 @@ async function hearBlock(block: bigint, events: readonly L1Event[]): Promise<voi
 function make(vaults: readonly MadeVault[], taken: readonly MadeVault[], ids: readonly bigint[]) {
   return inBlock(async () => {
     const block = (engine.operator.portals()[0]?.observed ?? 0n) + 1n;
-    const making = contextOf(engine).ledger.batches.makings.count() + 1;
+    const making = contextOf(engine).ledger.batches.makings.count(null) + 1;
     const events: L1Event[] = taken.map(({ amount, owner }, i) =>
       withdrawn(ids[i] ?? 0n, amount, amount, owner, block, i),
     );
@@ -119,7 +119,7 @@ const trader: L1Trader = {
 
 async function tradersLoop(): Promise<never> {
   const { ledger } = contextOf(engine);
-  const { assetType } = ledger.tenants.assets.named(erc1155) ?? {};
+  const { assetType } = ledger.tenants.assets.named(erc1155, null) ?? {};
   const orders = ordersOf(engine);
   const sender = new FillSender({ engine, l1: trader });
   const [seller, buyer] = [OWNERS[0], OWNERS[1]];

@@ -30,9 +30,9 @@ test("an index lists what a search through the whole table finds, and pages show
         for (const { at, owner, isGone } of steps) {
           const number = Math.min(at, table.durable.size);
           const group = new Group();
-          const before = [0, 1, 2].map((each) => living.records(each));
+          const before = [0, 1, 2].map((each) => living.records(each, null));
           table.set(group, { number, owner, isGone });
-          expect([0, 1, 2].map((each) => living.records(each))).toEqual(before);
+          expect([0, 1, 2].map((each) => living.records(each, null))).toEqual(before);
           group.published();
         }
         const found = (owner: number, isLiving: boolean) =>

@@ -13,7 +13,7 @@ import { shown } from "./shown.ts";
 import { transferable } from "./transfers-fixture.ts";
 
 test("the compiler refuses a reader the writer's view, because a reader has no group", () => {
-  const read = ({ tenants, batches, journal, trades }: Ledger) => [
+  const read = ({ tenants, batches, journal, trades, l1 }: Ledger) => [
     // @ts-expect-error
     tenants.applications.latest,
     // @ts-expect-error
@@ -30,6 +30,16 @@ test("the compiler refuses a reader the writer's view, because a reader has no g
     journal.now(),
     // @ts-expect-error
     trades.latest,
+    // @ts-expect-error A reader gives null, so nobody forgets the group.
+    tenants.applications.view(),
+    // @ts-expect-error
+    tenants.applications.named(""),
+    // @ts-expect-error
+    tenants.assetsByContract.records(""),
+    // @ts-expect-error
+    l1.portalOn(1n),
+    // @ts-expect-error
+    tenants.assetNow(0),
     // @ts-expect-error What changes of an asset is in no fact.
     tenants.assetAt(0).minted,
   ];
