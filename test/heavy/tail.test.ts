@@ -53,7 +53,7 @@ function spin(ms: number): void {
 it("finds a long synchronous piece, and says what it was", async () => {
   const end = await watch();
   await sleep(20);
-  setTimeout(spin, 1, 2 * MOST_MS);
+  setTimeout(spin, 1, 4 * MOST_MS);
   await sleep(200);
   const { pieces } = await end();
   const [longest] = pieces.toSorted((a, b) => b.cpuMs - a.cpuMs);
