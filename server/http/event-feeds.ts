@@ -107,8 +107,8 @@ class EventFeed {
   #frames: Buffer[] | null = null;
   #bytes = 0;
   #newest = 0;
-  /** The frames after a sequence as one buffer, which followers at the same place share. */
-  readonly #joined = new Map<number, Buffer>();
+  /** The last answer, which followers at the same place share; others' places keep no memory. */
+  #joined: Frames & { readonly after: number } = { after: 0, last: 0, bytes: Buffer.alloc(0) };
 
   constructor(
     stream: (after: number, signal: AbortSignal) => AsyncIterable<ApplicationEvent>,
@@ -124,10 +124,11 @@ class EventFeed {
     if (this.#frames === null || known < this.#newest - this.#frames.length) return null;
     // A follower that has read the log can be ahead.
     if (known >= this.#newest) return { last: known, bytes: Buffer.alloc(0) };
-    const bytes =
-      this.#joined.get(known) ?? Buffer.concat(this.#frames.slice(known - this.#newest));
-    this.#joined.set(known, bytes);
-    return { last: this.#newest, bytes };
+    if (this.#joined.after !== known || this.#joined.last !== this.#newest) {
+      const bytes = Buffer.concat(this.#frames.slice(known - this.#newest));
+      this.#joined = { after: known, last: this.#newest, bytes };
+    }
+    return this.#joined;
   }
 
   /** Follows the log from a sequence on, unless it does already. */
@@ -166,7 +167,6 @@ class EventFeed {
     frames.push(frame);
     this.#newest = event.sequence;
     this.#bytes += frame.length;
-    this.#joined.clear();
     const most = Math.min(MOST_KEPT_BYTES, KEPT_BYTES * this.followers);
     while (this.#bytes > most) this.#bytes -= frames.shift()?.length ?? 0;
   }

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import type { ApplicationEvent, Engine, EventOptions } from "../../core/index.ts";
 import { EventFeeds } from "../../server/http/event-feeds.ts";
@@ -134,6 +136,31 @@ describe("a feed of events", () => {
     await Promise.all(heard);
     first.isWhole();
     later.isWhole(490);
+  });
+
+  test("keeps nothing for the places from which followers have come back", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const held = () => {
+      collect();
+      return process.memoryUsage().arrayBuffers;
+    };
+    const logs = new Logs();
+    const followers = Array.from({ length: 16 }, () => new Follower(logs));
+    logs.add("one", 1);
+    await Promise.all(followers.map((follower) => follower.until(1)));
+    const heard = followers.map((follower) => follower.until(1_001));
+    await sleep(1);
+    logs.add("one", 1_000);
+    await Promise.all(heard);
+    const before = held();
+    for (let after = 1; after <= 500; after++) {
+      const back = await new Follower(logs, "one", after).until(1_001);
+      back.isWhole(after);
+      back.stop.abort();
+    }
+    expect(logs.reads.get("one 501")).toBe(1);
+    expect(held() - before).toBeLessThan(2 * 1024 * 1024);
   });
 
   test("is an application's own", async () => {
