@@ -189,7 +189,7 @@ export function serviceOf(
     publicReads: new TokenBuckets("public", limits.publicReads, now),
   };
   // Requests have somebody who waits for them, the rows of drops only for their end.
-  const pace = paceOf(new EventLoopTurns(whenSpare), meters.key);
+  const pace = paceOf(new EventLoopTurns(whenSpare()), meters.key);
   const drops = { engine, pace, onError: failed("a drop failed") };
   const verifySignature: ConstructorParameters<typeof WalletChallenges>[2] =
     home && (async (...signed) => (await home()).verifySignature(...signed));

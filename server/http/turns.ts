@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { nextTick } from "node:process";
 import { ServerError } from "./errors.ts";
 
 /**
@@ -71,23 +72,38 @@ export class EventLoopTurns {
 
 /** A pass of this length did hardly anything else, so nobody waits. */
 const SPARE_MS = 0.5;
-/** Milliseconds of other work after which work that nobody waits for goes on all the same. */
+/** Milliseconds after a turn in which others work; then the next turn is due, however busy they are. */
 const OTHERS_MS = 10;
 
 /**
- * Calls its argument when the event loop has hardly other work, or has done others' for a while. So
- * pieces of a millisecond take a tenth of a busy loop, and all that is left of another.
+ * Gives turns when the event loop has hardly other work, and when the last one was a while ago. So
+ * pieces of a millisecond take a tenth of a busy loop, and all that is left of another. Who asks
+ * late, after its own wait for a disk, does not wait again.
  */
-export function whenSpare(give: () => void): void {
-  let [since, others] = [performance.now(), 0];
-  const look = () => {
-    const now = performance.now();
-    const took = now - since;
-    [since, others] = [now, others + took];
-    if (took < SPARE_MS || others >= OTHERS_MS) give();
+export function whenSpare(): (give: () => void) => void {
+  let due = 0;
+  return (give) => {
+    const go = () => {
+      due = Number.POSITIVE_INFINITY;
+      give();
+      // The turn's work is done in microtasks, and a tick from there comes after all of them.
+      queueMicrotask(() =>
+        nextTick(() => {
+          due = performance.now() + OTHERS_MS;
+        }),
+      );
+    };
+    let since = performance.now();
+    const look = () => {
+      const now = performance.now();
+      const took = now - since;
+      since = now;
+      if (took < SPARE_MS || now >= due) go();
+      else setImmediate(look);
+    };
+    if (since >= due) queueMicrotask(go);
     else setImmediate(look);
   };
-  setImmediate(look);
 }
 
 /** Answers nobody: the connection has ended. */

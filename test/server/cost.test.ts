@@ -176,7 +176,7 @@ describe("what a request costs", () => {
     let now = 0;
     const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
     try {
-      const turns = new EventLoopTurns(whenSpare);
+      const turns = new EventLoopTurns(whenSpare());
       let [given, over] = [0, false];
       const work = (async () => {
         for (; !over; given++) await turns.turn("drop");
@@ -192,6 +192,38 @@ describe("what a request costs", () => {
       expect(given).toBeGreaterThan(80);
       over = true;
       await work;
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it("gives a drop its turn at once after a wait for the disk, and once in each long pass", async () => {
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    try {
+      for (const { passMs, disk, least, most } of [
+        { passMs: 2, disk: 6, least: 16, most: 21 },
+        { passMs: 50, disk: 1, least: 95, most: 101 },
+        { passMs: 50, disk: 0, least: 95, most: 101 },
+      ]) {
+        const turns = new EventLoopTurns(whenSpare());
+        let [given, over] = [0, false];
+        const work = (async () => {
+          for (; !over; given++) {
+            await turns.turn("drop");
+            for (let i = 0; i < disk; i++) await pass();
+          }
+        })();
+        for (let i = 0; i < (disk === 6 ? 120 : 100); i++) {
+          now += passMs;
+          await pass();
+        }
+        expect(given).toBeGreaterThanOrEqual(least);
+        expect(given).toBeLessThanOrEqual(most);
+        over = true;
+        now += 2 * passMs;
+        await work;
+      }
     } finally {
       clock.mockRestore();
     }
