@@ -2,7 +2,13 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { type Engine, type EventData, MintmarkError, type Principal } from "../../core/index.ts";
+import {
+  type Engine,
+  type EngineEvents,
+  type EventData,
+  MintmarkError,
+  type Principal,
+} from "../../core/index.ts";
 import { eventJson } from "../../core/internal.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
@@ -197,6 +203,29 @@ async function page(events: ReturnType<Engine["events"]["stream"]>, limit: numbe
   return { data, hasMore: false };
 }
 
+/** The answers for programs after an `access` event, by their credentials. */
+const answers = new WeakMap<EngineEvents["access"], Map<string, Promise<void>>>();
+
+/**
+ * Identifies the caller after an `access` event, once for all streams with the same key and token:
+ * a thousand at once would hold up everybody.
+ */
+function identifiedAfter(
+  event: EngineEvents["access"],
+  request: FastifyRequest,
+  service: Service,
+): Promise<void> {
+  const { "x-api-key": key, authorization } = request.headers;
+  // A person's other headers count too.
+  if (key === undefined && authorization === undefined) return identify("read", request, service);
+  const known = answers.get(event) ?? new Map<string, Promise<void>>();
+  answers.set(event, known);
+  const credentials = JSON.stringify([key, authorization]);
+  const answer = known.get(credentials) ?? identify("read", request, service);
+  known.set(credentials, answer);
+  return answer;
+}
+
 const RETRY_MS = 2000;
 
 /**
@@ -217,13 +246,15 @@ function stream(
   const closed = streams.take(keyId);
   const answer = new PassThrough();
   const end = (): void => ended.abort();
-  const check = (): void => void identify("read", request, service).catch(end);
+  const check = (identified = identify("read", request, service)): void =>
+    void identified.catch(end);
   const heartbeat = setInterval(() => {
     check();
     if (!answer.writableNeedDrain) answer.write(":\n\n");
   }, heartbeatMs);
   const deaf = engine.events.on("access", (event) => {
-    if ((event.applicationId ?? applicationId) === applicationId) check();
+    if ((event.applicationId ?? applicationId) === applicationId)
+      check(identifiedAfter(event, request, service));
   });
   signal.addEventListener("abort", () => {
     clearInterval(heartbeat);

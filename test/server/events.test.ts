@@ -201,6 +201,26 @@ describe("many followers of one application", () => {
     }
   });
 
+  test("are identified once for each key when another's access ends, and end with their own", async () => {
+    await start({ streamsPerKey: followers, heartbeatMs: 3_600_000 });
+    const second = await world.newKey(["read"]);
+    const other = await world.engine.keys.issue(world.applicationId, { scopes: ["read"] });
+    const clients = await Promise.all(
+      Array.from({ length: followers }, (_, i) =>
+        open(`?after=${FIRST}`, i % 2 === 0 ? {} : { "x-api-key": second }),
+      ),
+    );
+    const authenticate = vi.spyOn(world.engine.keys, "authenticate");
+    await world.engine.keys.revoke(other.key.keyId);
+    expect(authenticate).toHaveBeenCalledTimes(2);
+    authenticate.mockRestore();
+    const rests = clients.map((client) => client.rest());
+    await world.engine.keys.revoke(world.keyId);
+    for (let i = 0; i < followers; i += 2) expect(await rests[i]).toEqual([]);
+    await world.engine.applications.suspend(world.applicationId);
+    for (const rest of rests) expect(await rest).toEqual([]);
+  });
+
   test("hear nothing of another application", async () => {
     await start();
     const client = await open(`?after=${FIRST}`);
