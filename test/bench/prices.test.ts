@@ -32,11 +32,11 @@ test("README's sentences have the table's figures", () => {
   );
   const direct = costOf(README, "ERC-721 minted on Base, 100 a transaction") ?? "";
   expect(direct).toMatch(/^\$47\d$/);
-  expect(text).toContain("costs some $470 a million");
+  expect(text).toContain("a million direct mints cost some $470 to new owners");
   const many = ["ERC-1155 minted on Base, 100 ids at once", "ERC721A on Base"].map((choice) =>
     costOf(README, choice),
   );
-  expect(text).toContain(`at once ${many[1]} to ${many[0]}`);
+  expect(text).toContain(`${many[1]} to ${many[0]} when one owner gets many at once`);
   const spike = priceTable(GAS_PAGE, { ...PRICES, l1: 27, blob: 27 / 16 });
   const inBlobs = costOf(spike, "Mintmark on L1, in blobs");
   expect(README).toContain(`costs ${inBlobs} a million`);
