@@ -78,8 +78,11 @@ export async function withdrawalSection(
     title: "Withdrawals",
     method: `Each withdrawal takes a whole vault of a batch of ${VAULTS.toLocaleString("en")} (10 siblings), through this project's tokens, to an owner who
 held none of the token. 256 ERC-721 vaults share a storage word, of others four. A batched figure includes its part of a
-new word. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner; for one signature over twenty vaults ${LIST_RATIO}
-times the owner's own call; for one of ${MOST_ASSETS} assets ${AMONG_MOST_ASSETS.toLocaleString("en")} gas more.`,
+new word. Aims:
+
+- one ERC-721 in a batch: ${SINGLE_RATIO} times a plain OpenZeppelin mint to a new owner; twenty together: ${TOGETHER_RATIO} times
+- one signature over twenty vaults: ${LIST_RATIO} times the owner's own call
+- one of ${MOST_ASSETS} assets: ${AMONG_MOST_ASSETS.toLocaleString("en")} gas more`,
     unit: "withdrawal",
     measurements,
   };
