@@ -264,11 +264,14 @@ export function readBatchData(data: Uint8Array): WordBatch {
  * @example
  * const vaults = placeVaults(slotsOf(readBatchData(data)), "zk-rollup", 12);
  */
-export function slotsOf({ assets, words }: WordBatch): (VaultEntry | null)[] {
-  return Array.from({ length: words.count }, (_, slot) => {
-    const vault = vaultAt(words, slot);
-    return vault === null ? null : entryOf(vault, assets);
-  });
+export function slotsOf(batch: WordBatch): (VaultEntry | null)[] {
+  return Array.from({ length: batch.words.count }, (_, slot) => slotOf(batch, slot));
+}
+
+/** One of the slots that {@link slotsOf} returns. */
+export function slotOf({ assets, words }: WordBatch, slot: number): VaultEntry | null {
+  const vault = vaultAt(words, slot);
+  return vault === null ? null : entryOf(vault, assets);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { severalAtOnce } from "../at-once.ts";
+import { groupedInPieces, inPieces, severalAtOnce } from "../at-once.ts";
 import { pause } from "../backoff.ts";
 import { settledBlock } from "../blocks.ts";
 import { MintmarkError, messageOf } from "../errors.ts";
@@ -13,7 +13,7 @@ import type {
   TokenMint,
 } from "../ports.ts";
 import { MAX_REFUSAL } from "../progress/batch-progress.ts";
-import { slotsOf, type VaultEntry } from "../protocol/batch-data.ts";
+import { slotOf, type VaultEntry } from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS, tokenIdOf, unpayable } from "../protocol/blob.ts";
 import { wordsIn } from "../protocol/blob-batch.ts";
 import { countOf } from "../protocol/commitment.ts";
@@ -78,9 +78,9 @@ interface Unpayable {
 
 /**
  * Finds mints that could never be withdrawn soon after they are made, and not at the exit. Runs
- * between two rounds of settling, so no caller waits. An asset is examined when it becomes
- * available and regularly after: its minter role, its registration, and a mint of it. A batch is
- * examined once, before anybody signs or commits it: the L1 owners of its ERC-721 ids, the total of
+ * between two rounds of settling, so no caller waits for L1, and reads a batch in pieces, so no
+ * caller waits for the event loop. An asset is examined when it becomes available and regularly
+ * after: its minter role, its registration, and a mint of it. A batch is examined once, before anybody signs or commits it: the L1 owners of its ERC-721 ids, the total of
  * each ERC-20 in it and over all mints (its cap), a mint of each ERC-1155 id, and mints of ERC-721
  * tokens.
  *
@@ -206,9 +206,8 @@ export class Preflight {
     if (isTransferData(mode, data)) return;
     const refusals = new Map<number, string | null>([...(slots ?? [])].map((slot) => [slot, null]));
     let final: bigint | undefined;
-    for await (const [asset, placed] of this.#mintsIn(data)) {
-      const entries = placed.filter(({ slot }) => slots === null || slots.has(slot));
-      if (entries.length === 0 || asset.standard === "erc20") continue;
+    for await (const [asset, entries] of this.#mintsIn(data, slots)) {
+      if (asset.standard === "erc20") continue;
       final ??= await settledBlock(this.#chain);
       const tried = await this.#tryTokens(asset, entries, final, MAX_FOREIGN_IDS);
       await severalAtOnce(tried, async ({ entry: { slot, amount }, reason }) => {
@@ -271,7 +270,8 @@ export class Preflight {
       const at = final;
       const examine = () => this.#unpayableOf(asset, entries, at);
       try {
-        voids.push(...(await examine().catch(examine)));
+        // A spread has fewer arguments than a batch has slots.
+        for (const run of await examine().catch(examine)) voids.push(run);
         this.#untried.delete(asset.assetId);
       } catch (error) {
         // A node that answers this has the state.
@@ -326,26 +326,42 @@ export class Preflight {
     this.#transferable.add(assetId);
   }
 
-  /** The mints of a batch, by asset of this chain. */
-  async *#mintsIn(data: Uint8Array): AsyncGenerator<readonly [Asset, readonly Placed[]]> {
-    const slots = slotsOf(wordsIn(data)).flatMap((entry, slot) =>
-      entry && this.#isHere(entry) ? [{ ...entry, slot }] : [],
-    );
-    if (slots.length === 0) return;
-    const byType = Map.groupBy(slots, ({ assetType }) => assetType);
+  /**
+   * The mints of a batch, by asset of this chain.
+   *
+   * @param only - the slots to read; null for all
+   */
+  async *#mintsIn(
+    data: Uint8Array,
+    only: ReadonlySet<number> | null = null,
+  ): AsyncGenerator<readonly [Asset, readonly Placed[]]> {
+    const batch = wordsIn(data);
+    const mints: Placed[] = [];
+    await inPieces(batch.words.count, (slot) => {
+      if (only?.has(slot) === false) return;
+      const entry = slotOf(batch, slot);
+      if (entry !== null && this.#isHere(entry)) mints.push({ ...entry, slot });
+    });
+    if (mints.length === 0) return;
+    const byType = await groupedInPieces(mints, ({ assetType }) => assetType);
     for await (const asset of this.#engine.operator.assets()) {
-      if (!this.#isHere(asset)) continue;
-      // L1 takes batches of another operator with vaults that it pays nobody.
-      const entries = byType
-        .get(asset.assetType)
-        ?.filter((entry) => unpayable(entry, asset.standard, asset.blobScheme) === null);
-      if (entries !== undefined && entries.length > 0) yield [asset, entries];
+      const ofType = this.#isHere(asset) ? (byType.get(asset.assetType) ?? []) : [];
+      const entries: Placed[] = [];
+      await inPieces(ofType.length, (i) => {
+        const entry = ofType[i] as Placed;
+        // L1 takes batches of another operator with vaults that it pays nobody.
+        if (unpayable(entry, asset.standard, asset.blobScheme) === null) entries.push(entry);
+      });
+      if (entries.length > 0) yield [asset, entries];
     }
   }
 
   /** A batch's whole ERC-20 amount at once: the rest of the cap must be enough for all of it. */
   async #checkTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
-    const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
+    let units = 0n;
+    await inPieces(entries.length, (i) => {
+      units += (entries[i] as Placed).amount;
+    });
     const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
     const reason = await this.#chain.tryMint(
       asset.contractAddress,
@@ -405,8 +421,8 @@ export class Preflight {
   async #tryTokens(asset: Asset, entries: readonly Placed[], final: bigint, most: number) {
     if (asset.standard === "erc721") return this.#try(asset, entries.slice(0, most), final);
     const idOf = ({ blob }: Placed) => tokenIdOf(asset.standard, asset.blobScheme, blob);
-    const byId = Map.groupBy(entries, idOf);
-    const firsts = [...byId.values()].map(([first]) => first as Placed).slice(0, MAX_FOREIGN_IDS);
+    const byId = await groupedInPieces(entries, idOf);
+    const firsts = [...byId.values()].slice(0, MAX_FOREIGN_IDS).map(([first]) => first as Placed);
     const tried = await this.#try(asset, firsts, final);
     const others = tried.flatMap(({ entry, reason }) =>
       reason === null ? [] : (byId.get(idOf(entry))?.slice(1) ?? []),
@@ -421,7 +437,11 @@ export class Preflight {
   }
 
   async #owned(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
-    const ids = entries.map(({ blob }) => tokenIdOf(asset.standard, asset.blobScheme, blob) ?? 0n);
+    const ids: bigint[] = [];
+    await inPieces(entries.length, (i) => {
+      const { blob } = entries[i] as Placed;
+      ids.push(tokenIdOf(asset.standard, asset.blobScheme, blob) ?? 0n);
+    });
     const owners = await this.#chain.tokenOwners(asset.contractAddress, ids, final);
     return entries.flatMap((entry, index) => {
       const owner = owners[index] ?? null;
