@@ -40,6 +40,7 @@ const MAX_DICTIONARY = 0xffff;
 const MAX_PAYLOAD = 10;
 const OWNER_AT = 2;
 const OWNER_INDEX_BYTES = 2;
+const NO_CONTINUATION = new Uint8Array(0);
 /** Version, number of assets, number of owners, width of payloads, number of slots. */
 const HEADER_BYTES = 10;
 
@@ -239,18 +240,19 @@ export function readBatchData(data: Uint8Array): WordBatch {
   let record = input.offset;
   let rest = record + count * size;
   for (; words.count < count; record += size) {
-    head.set(data.subarray(record, record + OWNER_AT));
+    // Loops, because views of so few bytes take longer than their copies.
+    for (let i = 0; i < OWNER_AT; i++) head[i] = data[record + i]!;
     let owner = record + OWNER_AT;
     if (owners > 0) {
       const place = (data[owner]! << 8) | data[owner + 1]!;
       if (place >= owners) throw new BatchDataError("owner_index", owner);
       owner = ownersAt + place * OWNER_BYTES;
     }
-    head.set(data.subarray(owner, owner + OWNER_BYTES), OWNER_AT);
-    head.set(data.subarray(record + size - width, record + size), WORD_BYTES - width);
+    for (let i = 0; i < OWNER_BYTES; i++) head[OWNER_AT + i] = data[owner + i]!;
+    for (let i = 1; i <= width; i++) head[WORD_BYTES - i] = data[record + size - i]!;
     const end = rest + continuationsOf(head[0]!) * CONTINUATION_BYTES;
     if (end > data.length) throw new BatchDataError("truncated", rest);
-    words.addSpelt(head, data.subarray(rest, end));
+    words.addSpelt(head, rest === end ? NO_CONTINUATION : data.subarray(rest, end));
     rest = end;
   }
   if (rest !== data.length) throw new BatchDataError("trailing", rest);
