@@ -1,7 +1,7 @@
 import { setImmediate as nextPass } from "node:timers/promises";
 import { MintmarkError } from "../errors.ts";
 import { tellSealed } from "../events/event-log.ts";
-import { derivedBatch } from "../ledger/batch-vaults.ts";
+import { derivedBatch, isLong } from "../ledger/batch-vaults.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
@@ -84,9 +84,6 @@ function sealOpen(ledger: Ledger, group: Group, mode: Mode) {
   return isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, group, mode));
 }
 
-// Smaller batches in a tree are sealed at once: that takes a millisecond or less
-const OFF_LOOP_VAULTS = 1_024;
-
 /**
  * Seals a batch: at once if it is small and first, else after the thread. Until then its record is
  * an open batch's. A rollup batch goes into blobs if L1 is known to take them now.
@@ -98,8 +95,7 @@ export function sealClosed(
 ): BatchRecord | Promise<BatchRecord> {
   const { inBlobs } = closed;
   if (
-    !inBlobs &&
-    closed.vaults.count < OFF_LOOP_VAULTS &&
+    !isLong({ inBlobs, vaultCount: closed.vaults.count }) &&
     !ledger.batches.sealings[closed.mode].has(closed.batchNumber - 1)
   ) {
     return sealBatch(ledger, group, closed, inBlobs, derivedHere(ledger, closed));

@@ -1,7 +1,7 @@
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
-import { derivedAgain, readBatchVaults, recordsAgain } from "../ledger/batch-vaults.ts";
+import { derivedAgain, isLong, readBatchVaults, recordsAgain } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import {
   type Batch,
@@ -16,6 +16,7 @@ import { bytesToHex } from "../protocol/hex.ts";
 import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { packVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
+import type { DerivedBatch } from "../sealing/derive-batch.ts";
 import {
   addedRuns,
   leftOutFailure,
@@ -46,6 +47,10 @@ export async function voidSlots(
   slots: readonly VoidRun[],
   wait?: WaitOptions,
 ): Promise<Batch> {
+  wait?.signal?.throwIfAborted();
+  ledger.writer.ensureUsable();
+  // Whatever fails here, the writer meets again and judges.
+  const early = await derivedEarly(ledger, mode, batchNumber, slots).catch(() => null);
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestUncommitted(ledger, group, mode, batchNumber);
     if (batch.transfers)
@@ -53,22 +58,43 @@ export async function voidSlots(
         "validation_failed",
         "A batch of transfers is taken back as a whole.",
       );
-    const added = addedRuns(
-      ledger.batches.voids[mode].view(group).get(batchNumber) ?? [],
-      slots,
-      batch.vaultCount,
-    );
+    const known = ledger.batches.voids[mode].view(group).get(batchNumber);
+    const added = addedRuns(known ?? [], slots, batch.vaultCount);
     if (added.length === 0) return batch;
     const vaults = await readBatchVaults(ledger, batch);
+    // A change since puts another record in the table.
+    const derived = early?.batch === batch && early.known === known ? early.derived : null;
     const pending = await pendingIn(ledger, mode, batchNumber, added);
     const unsent = { ...batch, ...UNSENT, leftOut: null, given: false };
-    const { resealed } = await sealAnew(ledger, group, unsent, vaults, added, (roots) => {
+    const entryOf = (roots: Roots): Entry => {
       return { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots };
-    });
+    };
+    const { resealed } = await sealAnew(ledger, group, unsent, vaults, added, entryOf, derived);
     await failSlots(ledger, group, resealed, vaults, added, pending);
     return resealed;
   }, wait?.signal);
   return batchView(record);
+}
+
+/**
+ * Derives a long batch without these slots before the writer takes the change, because mints wait
+ * for the writer. null for a batch that the writer derives in no time, or refuses.
+ */
+async function derivedEarly(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  slots: readonly VoidRun[],
+) {
+  const batch = ledger.batches.records[mode].durable.get(batchNumber);
+  const isSealed = batch?.status === "sealed" || batch?.status === "submitted";
+  if (!isSealed || batch.transfers || !isLong(batch)) return null;
+  const known = ledger.batches.voids[mode].durable.get(batchNumber);
+  const added = addedRuns(known ?? [], slots, batch.vaultCount);
+  if (added.length === 0) return null;
+  const vaults = await readBatchVaults(ledger, batch);
+  const voids = mergedRuns<VoidRun>(known ?? [], added);
+  return { batch, known, derived: await derivedAgain(ledger, batch, vaults, voids) };
 }
 
 /** Frees what the vaults of new void slots took, and tells everyone. */
@@ -92,7 +118,11 @@ export async function failSlots(
 /** Any transaction that was sent carried the old batch. */
 export const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null } as const;
 
-/** Journals the batch without these slots, and writes its records and the later state roots. */
+/**
+ * Journals the batch without these slots, and writes its records and the later state roots.
+ *
+ * @param early - what follows from the batch without these slots; null to derive it
+ */
 export async function sealAnew(
   ledger: Ledger,
   group: Group,
@@ -100,10 +130,12 @@ export async function sealAnew(
   vaults: VaultColumns,
   added: readonly VoidRun[],
   entryOf: (roots: Roots) => Entry,
+  early: DerivedBatch | null = null,
 ): Promise<{ readonly resealed: BatchRecord; readonly time: number }> {
   const { mode, batchNumber } = batch;
   const known = ledger.batches.voids[mode].view(group).get(batchNumber) ?? [];
-  const derived = await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
+  const derived =
+    early ?? (await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added)));
   const { assets, content, batchRoot, dataHash } = derived;
   const resealed = putRoots(ledger, group, { ...batch, assets, content, batchRoot, dataHash });
   const { time } = ledger.journal.record(

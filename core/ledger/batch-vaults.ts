@@ -13,6 +13,12 @@ import type { Ledger } from "./ledger.ts";
 // An operator may mend the machine meanwhile
 const KZG_RETRY: Backoff = { firstMs: 250, maxMs: 30_000 };
 
+/**
+ * A batch of as many vaults is derived on the thread. A smaller one in a tree takes a millisecond
+ * or less.
+ */
+const OFF_LOOP_VAULTS = 1_024;
+
 type Counted = Pick<BatchRecord, "mode" | "batchNumber" | "vaultCount">;
 
 /**
@@ -41,23 +47,26 @@ export async function completed(ledger: Ledger, derived: Derived): Promise<Deriv
   return "content" in derived ? derived : withContent(derived, ledger.batches.blobs.kzg);
 }
 
-/**
- * Like {@link derivedAgain}, without commitments. Only a batch in blobs takes long, and goes to the
- * thread.
- */
+/** Like {@link derivedAgain}, without commitments. What takes long goes to the thread. */
 export async function recordsAgain(
   ledger: Ledger,
   { mode, batchNumber, inBlobs = false }: BatchPlace,
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
 ): Promise<Derived> {
-  const [batch, assetAt] = [
-    { mode, batchNumber },
-    (index: number) => ledger.tenants.assetAt(index),
-  ];
-  if (inBlobs)
-    return ledger.services.sealingThread.derive({ ...batch, inBlobs }, vaults, assetAt, voids);
-  return deriveBatch(batch, vaults, assetAt, voids);
+  const assetAt = (index: number) => ledger.tenants.assetAt(index);
+  const { sealingThread } = ledger.services;
+  return isLong({ inBlobs, vaultCount: vaults.count })
+    ? sealingThread.derive({ mode, batchNumber, inBlobs }, vaults, assetAt, voids)
+    : deriveBatch({ mode, batchNumber }, vaults, assetAt, voids);
+}
+
+/** Whether a batch is derived on the thread. */
+export function isLong({
+  inBlobs,
+  vaultCount,
+}: Pick<BatchRecord, "inBlobs" | "vaultCount">): boolean {
+  return inBlobs || vaultCount >= OFF_LOOP_VAULTS;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Hex, Mode } from "../../../core/index.ts";
 import {
   batchLeaves,
@@ -11,6 +11,7 @@ import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../../core/protocol/manifest.ts";
 import { verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
+import { SealingThread } from "../../../core/sealing/sealing-thread.ts";
 import { listOfOne, withdrawOne } from "../../one-withdrawal.ts";
 import {
   all,
@@ -27,6 +28,10 @@ import { committed, HOME, hear } from "./l1-fixture.ts";
 
 const REASON = "asset_not_registered: L1 does not know the asset";
 const [owner] = OWNERS;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 /** Two sealed batches and an open one; of the first, slot 1 will be void. */
 async function threeBatches(mode: Mode): Promise<Fixture> {
@@ -427,3 +432,64 @@ describe.each(["validium", "zk-rollup"] as const)(
     });
   },
 );
+
+describe("void slots of a large batch in a tree", () => {
+  /** A sealed batch, whose derivations without void slots wait until they are let on. */
+  async function large() {
+    const made = await fixture();
+    const { engine, tenant, assets } = made;
+    const mints = Array.from({ length: 1_100 }, (_, id) => mintOf(assets.erc721, id));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+    await engine.operator.seal("validium");
+    const { derive } = SealingThread.prototype;
+    const begun: (() => void)[] = [];
+    vi.spyOn(SealingThread.prototype, "derive").mockImplementation(async function (
+      this: SealingThread,
+      ...args
+    ) {
+      await new Promise<void>((resolve) => begun.push(resolve));
+      return derive.apply(this, args);
+    });
+    return { ...made, begun };
+  }
+  const run = (firstSlot: number) => [{ firstSlot, count: 1, failure: REASON }];
+
+  it("are derived on the thread, while mints go on", async () => {
+    const { engine, tenant, assets, begun } = await large();
+    await using _ = engine;
+    const voiding = engine.operator.voidSlots("validium", 0, run(7));
+    await vi.waitFor(() => expect(begun).toHaveLength(1));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));
+    begun[0]?.();
+    await voiding;
+    expect(begun).toHaveLength(1);
+    const { slots } = decodeBatch((await engine.batches.getSealed("validium", 0)).data);
+    expect(slots.flatMap((slot, i) => (slot === null ? [i] : []))).toEqual([7]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("are derived once more when others became void meanwhile, or the batch was sent", async () => {
+    const { engine, begun } = await large();
+    await using _ = engine;
+    const first = engine.operator.voidSlots("validium", 0, run(7));
+    await vi.waitFor(() => expect(begun).toHaveLength(1));
+    const second = engine.operator.voidSlots("validium", 0, run(9));
+    await vi.waitFor(() => expect(begun).toHaveLength(2));
+    begun[1]?.();
+    await second;
+    begun[0]?.();
+    await vi.waitFor(() => expect(begun).toHaveLength(3));
+    begun[2]?.();
+    await first;
+    const { slots } = decodeBatch((await engine.batches.getSealed("validium", 0)).data);
+    expect(slots.flatMap((slot, i) => (slot === null ? [i] : []))).toEqual([7, 9]);
+    const third = engine.operator.voidSlots("validium", 0, run(11));
+    await vi.waitFor(() => expect(begun).toHaveLength(4));
+    await engine.operator.recordSubmitted("validium", 0, hashOf(1));
+    begun[3]?.();
+    await vi.waitFor(() => expect(begun).toHaveLength(5));
+    begun[4]?.();
+    expect(await third).toMatchObject({ status: "sealed", l1TxHash: null });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+});
