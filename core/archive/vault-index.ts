@@ -1,3 +1,5 @@
+import { setImmediate as nextPass } from "node:timers/promises";
+import { inPieces } from "../at-once.ts";
 import { settledBlock } from "../blocks.ts";
 import { BLOB_SCHEMES, type BlobScheme, type Hash, type Mode } from "../model.ts";
 import type {
@@ -116,7 +118,8 @@ export interface IndexEntries {
 /** When L1 took a batch. */
 export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bigint };
 
-const CHUNK = 4_096; // Vaults read from the index at once
+// Vaults read from the index at once: some ms of the event loop
+const CHUNK = 1_024;
 
 /** The ground that the parts of an archive share. */
 export interface ArchiveGround {
@@ -187,10 +190,12 @@ export function archiveIndex(ground: ArchiveGround, reads: ArchiveReads) {
       options: object = {},
     ): Promise<void> {
       const write = ground.store.batch();
-      for (const [key, value] of changes) {
+      const entries = [...changes];
+      await inPieces(entries.length, (i) => {
+        const [key, value] = entries[i]!;
         if (value === null) write.del(key, keys.TEXT);
         else write.put(key, value, keys.TEXT);
-      }
+      });
       if (batch !== undefined) write.put(keys.dataKey(batch.dataHash), batch.data, keys.BYTES);
       await write.write(options);
     },
@@ -215,6 +220,8 @@ export async function indexEntries(
   const repeats: Repeat[] = [];
   const minted = new Map<string, bigint>();
   for (let start = 0; start < vaults.length; start += CHUNK) {
+    // A store in memory answers without one.
+    if (start > 0) await nextPass();
     const all = vaults
       .slice(start, start + CHUNK)
       .map((vault) => ({ vault, ...takenBy(assets, vault, taken) }));

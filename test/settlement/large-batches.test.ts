@@ -1,5 +1,9 @@
+import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
-import type { SettlementPort } from "../../core/index.ts";
+import type { ArchiveReads } from "../../core/archive/archive-reads.ts";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { archiveIndex, KnownAssets } from "../../core/archive/vault-index.ts";
+import type { Kzg, SettlementPort } from "../../core/index.ts";
 import { Preflight, type TokenChain } from "../../core/settlement/preflight.ts";
 import { passesDuring } from "../passes.ts";
 import { entry, OWNER, registry, sealed, TOKENS, TYPES } from "./signed-batches.ts";
@@ -50,4 +54,32 @@ test("a preflight of a large batch gives the event loop passes, and finds the sl
   ]);
   const ids = named.map((_, id) => BigInt(id));
   expect(asked).toEqual([ids, ids, ids]);
+});
+
+test("the index of a large batch gives the event loop passes, and holds each vault", async () => {
+  const entries = Array.from({ length: COUNT }, (_, slot) => entry("erc1155", `${slot}`, 2n));
+  const store = new MemoryLevel<Uint8Array, Uint8Array>({
+    keyEncoding: "view",
+    valueEncoding: "view",
+  });
+  const reads = { text: async () => undefined } as unknown as ArchiveReads;
+  const kzg = {} as Kzg;
+  const { settlement } = registry;
+  const ground = { store, settlement, kzg, assets: new KnownAssets(registry) };
+  const index = archiveIndex(ground, reads);
+  const { data } = sealed(0, entries);
+  const batch = deriveBatch("validium", 0, data);
+  const { result, passes } = await passesDuring(async () => {
+    const { puts, repeats } = await index.indexing("validium", 0, batch, null);
+    await index.write(puts);
+    return { puts, repeats };
+  });
+  expect(result.repeats).toEqual([]);
+  // The owner, the token and its binding of each vault, and the record of the batch.
+  expect(result.puts.size).toBe(3 * COUNT + 1);
+  let stored = 0;
+  for await (const _ of store.keys()) stored++;
+  expect(stored).toBe(result.puts.size);
+  // 16 chunks of the vaults, and 25 pieces of the write.
+  expect(passes).toBeGreaterThan(30);
 });
