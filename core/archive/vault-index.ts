@@ -1,7 +1,7 @@
 import { setImmediate as nextPass } from "node:timers/promises";
-import { inPieces } from "../at-once.ts";
 import { settledBlock } from "../blocks.ts";
 import { BLOB_SCHEMES, type BlobScheme, type Hash, type Mode } from "../model.ts";
+import { inPieces } from "../pieces.ts";
 import type {
   AssetId,
   BatchHeader,

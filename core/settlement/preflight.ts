@@ -1,9 +1,10 @@
-import { groupedInPieces, inPieces, severalAtOnce } from "../at-once.ts";
+import { severalAtOnce } from "../at-once.ts";
 import { pause } from "../backoff.ts";
 import { settledBlock } from "../blocks.ts";
 import { MintmarkError, messageOf } from "../errors.ts";
 import { type Asset, batchIdOf, type Hash, MODES, type Mode, type Uuid } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
+import { groupedInPieces, inPieces } from "../pieces.ts";
 import type {
   Clock,
   L1Reader,
