@@ -130,7 +130,7 @@ export class OpenBatch {
     const room = roomOf(vault);
     const isNew = vault.assetIndex !== this.#lastAsset && !this.#assets.has(vault.assetIndex);
     if (this.vaults.count > 0 && !this.#fits(vault, room, isNew)) return -1;
-    this.#account(vault, room);
+    this.#account(vault.assetIndex, continuationsIn(room), payloadIn(room));
     const slot = this.vaults.push(holder, vault, now, now, tokenHash);
     if (standard !== "erc721") this.#grows(holder.userIndex, vault, slot);
     this.mintCount++;
@@ -169,7 +169,8 @@ export class OpenBatch {
   /** Adds to the slot that {@link growing} has just found for this mint. */
   grow(slot: number, high: number, low: number, now: number): void {
     this.vaults.grow(slot, high, low, now);
-    this.#take(this.#sum.continuations, this.#sum.payloadBytes);
+    const { continuations, payloadBytes } = this.#sum;
+    this.#account(this.vaults.assetIndex[slot]!, continuations, payloadBytes);
     this.mintCount++;
     this.#touch(slot);
   }
@@ -180,7 +181,8 @@ export class OpenBatch {
     decodeIntoColumns(record, vaults, hashOf);
     for (let slot = first; slot < vaults.count; slot++) {
       const vault = this.#vaultAt(slot);
-      this.#account(vault, roomOf(vault));
+      const room = roomOf(vault);
+      this.#account(vault.assetIndex, continuationsIn(room), payloadIn(room));
       if (standards[vault.assetIndex] !== "erc721")
         this.#grows(vaults.userIndex[slot]!, vault, slot);
     }
@@ -241,16 +243,12 @@ export class OpenBatch {
     };
   }
 
-  #account({ assetIndex }: NewVault, room: number): void {
-    this.#take(continuationsIn(room), payloadIn(room));
+  #account(assetIndex: number, continuations: number, payloadBytes: number): void {
+    this.#continuations += continuations;
+    this.#payloadBytes = Math.max(this.#payloadBytes, payloadBytes);
     if (assetIndex === this.#lastAsset) return;
     this.#lastAsset = assetIndex;
     this.#assets.add(assetIndex);
-  }
-
-  #take(continuations: number, payloadBytes: number): void {
-    this.#continuations += continuations;
-    this.#payloadBytes = Math.max(this.#payloadBytes, payloadBytes);
   }
 }
 
