@@ -61,15 +61,23 @@ export async function voidSlots(
     const known = ledger.batches.voids[mode].view(group).get(batchNumber);
     const added = addedRuns(known ?? [], slots, batch.vaultCount);
     if (added.length === 0) return batch;
-    const vaults = await readBatchVaults(ledger, batch);
     // A change since puts another record in the table.
-    const derived = early?.batch === batch && early.known === known ? early.derived : null;
+    const isSame = early?.batch === batch && early.known === known;
+    const vaults = isSame ? early.vaults : await readBatchVaults(ledger, batch);
     const pending = await pendingIn(ledger, mode, batchNumber, added);
     const unsent = { ...batch, ...UNSENT, leftOut: null, given: false };
     const entryOf = (roots: Roots): Entry => {
       return { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots };
     };
-    const { resealed } = await sealAnew(ledger, group, unsent, vaults, added, entryOf, derived);
+    const { resealed } = await sealAnew(
+      ledger,
+      group,
+      unsent,
+      vaults,
+      added,
+      entryOf,
+      isSame ? early.derived : null,
+    );
     await failSlots(ledger, group, resealed, vaults, added, pending);
     return resealed;
   }, wait?.signal);
@@ -94,7 +102,7 @@ async function derivedEarly(
   if (added.length === 0) return null;
   const vaults = await readBatchVaults(ledger, batch);
   const voids = mergedRuns<VoidRun>(known ?? [], added);
-  return { batch, known, derived: await derivedAgain(ledger, batch, vaults, voids) };
+  return { batch, known, vaults, derived: await derivedAgain(ledger, batch, vaults, voids) };
 }
 
 /** Frees what the vaults of new void slots took, and tells everyone. */
