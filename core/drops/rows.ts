@@ -125,7 +125,7 @@ async function* inTurns(source: AsyncIterable<Uint8Array>, turn: Turn): AsyncGen
     }
 }
 
-/** The lines that end in a text, at most so many, and where they end; all of it when it has fewer. */
+/** Counts the lines that end in a text, up to a most, and tells where the last of them ends. */
 function linesOf(text: Uint8Array, most: number): { readonly lines: number; readonly end: number } {
   let end = 0;
   for (let lines = 0; lines < most; lines++) {

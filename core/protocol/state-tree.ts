@@ -7,8 +7,8 @@ import { MAX_BATCH_NUMBER } from "./vault.ts";
 export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
 
 /**
- * The append-only state tree of one mode, height 32, with all completed nodes: 64 bytes a batch, for
- * the siblings of any position at any earlier count. Appending costs at most 32 hashes, two on
+ * The append-only state tree of one mode, of height 32. It keeps all completed nodes, 64 bytes a
+ * batch, so it has the siblings of any position at any earlier count. Appending costs at most 32 hashes, two on
  * average.
  *
  * ```

@@ -80,10 +80,12 @@ interface Unpayable {
 /**
  * Finds mints that could never be withdrawn soon after they are made, and not at the exit. Runs
  * between two rounds of settling, so no caller waits for L1, and reads a batch in pieces, so no
- * caller waits for the event loop. An asset is examined when it becomes available and regularly
- * after: its minter role, its registration, and a mint of it. A batch is examined once, before anybody signs or commits it: the L1 owners of its ERC-721 ids, the total of
- * each ERC-20 in it and over all mints (its cap), a mint of each ERC-1155 id, and mints of ERC-721
- * tokens.
+ * caller waits for the event loop.
+ *
+ * An asset is examined when it becomes available and regularly after: its minter role, its
+ * registration, and a mint of it. A batch is examined once, before anybody signs or commits it: the
+ * L1 owners of its ERC-721 ids, the total of each ERC-20 in it and over all mints (its cap), a mint
+ * of each ERC-1155 id, and mints of ERC-721 tokens.
  *
  * A fault of the asset as a whole can be mended at the token, so it blocks further mints and goes
  * when L1 takes a mint. A token that L1 refuses by itself in final state never comes: its slot

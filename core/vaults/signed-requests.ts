@@ -38,7 +38,7 @@ export interface OwnersSignature {
   readonly owner: Address;
   readonly digest: Hash;
   readonly signature: Hex;
-  /** Whether it was accepted before: a wallet contract is asked once, and may answer otherwise later. */
+  /** Whether it was accepted before. A wallet contract is asked once: it may change its mind. */
   readonly isKnown?: boolean;
 }
 

@@ -27,8 +27,8 @@ export class EventFeeds {
   }
 
   /**
-   * An application's events after a sequence, in order, without gap or duplicate; as many at once as
-   * there are. Ends with the signal's reason, or with the log's failure.
+   * An application's events after a sequence, in order, without gap or duplicate. All that are there
+   * come at once. Ends with the signal's reason, or with the log's failure.
    */
   async *follow(
     applicationId: string,
@@ -95,7 +95,7 @@ export class EventFeeds {
   }
 }
 
-/** The newest events of one application, from the first follower that has read its log to the end. */
+/** The newest events of one application. It begins with a follower that has read the whole log. */
 class EventFeed {
   followers = 0;
   /** Why no more events come; null while they do. */
@@ -118,7 +118,7 @@ class EventFeed {
     this.#changed = changed;
   }
 
-  /** All that is newer than a sequence; null when only the log has it. Throws why the feed ended. */
+  /** The events after a sequence; null when only the log has them. Throws why the feed ended. */
   after(known: number): Frames | null {
     if (this.failure !== null) throw this.failure.error;
     if (this.#frames === null || known < this.#newest - this.#frames.length) return null;

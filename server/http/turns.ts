@@ -13,7 +13,7 @@ export class EventLoopTurns {
   /** The end of each caller's newest large work. */
   readonly #alone = new Map<string, Promise<unknown>>();
 
-  /** @param later - calls its argument when the next turn may be given; default: in the next pass */
+  /** @param later - calls its argument when the next turn is due; default: in the next pass */
   constructor(later: (give: () => void) => void = (give) => setImmediate(give)) {
     this.#later = later;
   }
@@ -72,7 +72,7 @@ export class EventLoopTurns {
 
 /** A pass of this length did hardly anything else, so nobody waits. */
 const SPARE_MS = 0.5;
-/** Milliseconds after a turn in which others work; then the next turn is due, however busy they are. */
+/** Milliseconds after a turn until the next one is due, however busy the event loop is. */
 const OTHERS_MS = 10;
 
 /**

@@ -216,7 +216,7 @@ function identifiedAfter(
   service: Service,
 ): Promise<void> {
   const { "x-api-key": key, authorization } = request.headers;
-  // A person's other headers count too.
+  // A person signs in by other headers, so each stream is looked at.
   if (key === undefined && authorization === undefined) return identify("read", request, service);
   const known = answers.get(event) ?? new Map<string, Promise<void>>();
   answers.set(event, known);
