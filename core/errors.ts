@@ -113,6 +113,8 @@ export const ERROR_CODES = {
   store_corrupt: "A stored record is damaged. Restore the store from a copy, or rebuild it.",
   store_mismatch:
     "The store belongs to another chain, contract, environment, format version or journal.",
+  uploads_full:
+    "Uploads of drops in progress hold as many bytes as they may, of this application or of all; repeat after Retry-After seconds.",
   history_diverged:
     "L1's history differs from this store's. The operator must adopt L1's history before further mints.",
   l1_not_compared:

@@ -19,12 +19,15 @@ import {
   runDrop,
   UnsureOutcome,
 } from "./drop.ts";
+import { GrowingFile } from "./growing-file.ts";
 import { type Counts, NO_ROWS } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
 import { type DropDefaults, type Survey, surveyOf } from "./windows.ts";
 
 /** Most unfinished drops of one application, and most uploads at once. */
 const MAX_UNFINISHED = 10;
+/** Default of the most bytes of all uploads in progress. */
+const MAX_UPLOADING_BYTES = 2 * 1024 ** 3;
 /** Most finished drops kept of one application; the oldest is deleted first. */
 const MAX_KEPT = 20;
 
@@ -92,6 +95,12 @@ interface Uploaded {
   readonly replayed: boolean;
 }
 
+/** An application's uploads in progress, and their bytes on disk. */
+interface Uploading {
+  uploads: number;
+  bytes: number;
+}
+
 /** Options of {@link Drops}. */
 export interface DropsOptions {
   /** The folder of drops; it outlives the process. Created when missing. */
@@ -99,6 +108,11 @@ export interface DropsOptions {
   readonly engine: DropEngine;
   /** Waits for rate limits and turns. Default: one pass of the event loop. */
   readonly pace?: Pace;
+  /**
+   * Most bytes on disk of all uploads in progress. Those of one application take half of it at
+   * most. Default: 2 GiB.
+   */
+  readonly uploadingBytes?: number;
   /** Called with an error of this process. */
   readonly onError: (error: unknown) => void;
 }
@@ -126,7 +140,7 @@ export class Drops implements AsyncDisposable {
     { readonly stop: AbortController; readonly end: Promise<void> }
   >();
   /** Uploads in progress, by application. */
-  readonly #uploading = new Map<string, number>();
+  readonly #uploading = new Map<string, Uploading>();
   /** Settles when the application's last drop ends. */
   readonly #ends = new Map<string, Promise<void>>();
   /** Changes by requests, one after another for each application. */
@@ -157,7 +171,8 @@ export class Drops implements AsyncDisposable {
 
   /**
    * Accepts rows, and then mints them. The same rows again are the same drop; a failed or stopped
-   * one resumes. Throws `drop_invalid`, `too_many_drops`, `idempotency_key_reused`.
+   * one resumes. Throws `drop_invalid`, `too_many_drops`, `uploads_full`, `idempotency_key_reused`.
+   * Rows of a wrong form end the upload before its last byte.
    */
   async upload(
     principal: Principal,
@@ -166,19 +181,36 @@ export class Drops implements AsyncDisposable {
   ): Promise<Uploaded> {
     await this.#load();
     const { applicationId } = principal;
-    const uploading = this.#uploading.get(applicationId) ?? 0;
-    if (uploading >= MAX_UNFINISHED) throw new MintmarkError("too_many_drops");
-    this.#uploading.set(applicationId, uploading + 1);
+    const own = this.#uploading.get(applicationId) ?? { uploads: 0, bytes: 0 };
+    if (own.uploads >= MAX_UNFINISHED) throw new MintmarkError("too_many_drops");
+    this.#uploading.set(applicationId, own);
+    own.uploads++;
+    let bytes = 0;
+    const hold = (more: number) => {
+      this.#requireRoom(own, more);
+      own.bytes += more;
+      bytes += more;
+    };
     const draft = join(this.#options.folder, `${randomUUID()}${DRAFT}`);
     try {
       await mkdir(draft, { recursive: true });
-      const survey = await this.#receive(join(draft, ROWS), upload, source);
+      const survey = await this.#receive(join(draft, ROWS), upload, source, hold);
       // One after another, so the same rows twice at once are one drop.
       return await this.#alone(applicationId, () => this.#take(principal, upload, survey, draft));
     } finally {
-      this.#uploading.set(applicationId, (this.#uploading.get(applicationId) ?? 1) - 1);
       await rm(draft, { recursive: true, force: true });
+      own.uploads--;
+      own.bytes -= bytes;
+      if (own.uploads === 0) this.#uploading.delete(applicationId);
     }
+  }
+
+  /** Throws `uploads_full` when an application's uploads in progress may have no more bytes. */
+  #requireRoom(own: Uploading, more: number): void {
+    const most = this.#options.uploadingBytes ?? MAX_UPLOADING_BYTES;
+    let all = more;
+    for (const { bytes } of this.#uploading.values()) all += bytes;
+    if (all > most || own.bytes + more > most / 2) throw new MintmarkError("uploads_full");
   }
 
   /** Turns a draft into a queued drop, unless one with these rows is queued, running or done. */
@@ -314,25 +346,47 @@ export class Drops implements AsyncDisposable {
     if (!isUnfinished(job)) await rm(join(place, ROWS), { force: true });
   }
 
+  /**
+   * Writes the rows to disk, and reads them behind. The time that a client has to send them must not
+   * depend on what else this process does, so the reading never delays them; but once it has ended,
+   * for a fault, no more of them are taken.
+   *
+   * @param hold - called with each number of bytes, before they are written
+   */
   async #receive(
     path: string,
     { format, defaults, onBytes, onRows }: DropUpload,
     source: AsyncIterable<Uint8Array>,
+    hold: (bytes: number) => void,
   ): Promise<Survey> {
-    await using file = await open(path, "wx");
-    let total = 0;
-    // The rows are read once all are here: the time that a client has to send them must not depend
-    // on what else this process does.
-    for await (const piece of source) {
-      total += piece.length;
-      onBytes?.(total);
-      await file.appendFile(piece);
-    }
+    await using file = await open(path, "wx+");
+    const rows = new GrowingFile(file);
     const { limits } = this.#options.engine;
-    const survey = await surveyOf(piecesOf(path), format, defaults, limits, async (rows) => {
-      await (onRows?.(rows) ?? setImmediate());
+    const surveying = surveyOf(rows.pieces(), format, defaults, limits, async (read) => {
+      await (onRows?.(read) ?? setImmediate());
       this.#closing.signal.throwIfAborted();
     });
+    let isSurveyed = false;
+    const surveyed = Promise.allSettled([surveying]).then(() => {
+      isSurveyed = true;
+    });
+    let total = 0;
+    try {
+      for await (const piece of source) {
+        if (isSurveyed) break;
+        total += piece.length;
+        onBytes?.(total);
+        hold(piece.length);
+        await rows.append(piece);
+      }
+      rows.complete();
+    } catch (error) {
+      rows.fail(error);
+      // The file is closed behind its reader.
+      await surveyed;
+      throw error;
+    }
+    const survey = await surveying;
     requireForm(survey);
     await file.datasync();
     return survey;

@@ -167,6 +167,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   issuer_unreachable: 503,
   overloaded: 503,
   drops_unavailable: 503,
+  uploads_full: 503,
   not_ready: 503,
   shutting_down: 503,
 };
@@ -351,6 +352,7 @@ const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
   backpressure: 10,
   not_leader: 1,
   journal_unavailable: 1,
+  uploads_full: 10,
 };
 
 /**

@@ -53,7 +53,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     bodyStream: ROWS,
     example: "ownerAddress,tokenId\n0x7070707070707070707070707070707070707070,1001\n",
     success: json(202, "The rows are on disk and will be minted.", drop),
-    errors: ["drop_invalid", "too_many_drops", "drops_unavailable"],
+    errors: ["drop_invalid", "too_many_drops", "uploads_full", "drops_unavailable"],
     async handle({ engine, service: { drops, turns }, principal, query, request, reply }) {
       const { dryRun = false, unsure, ...defaults } = query;
       const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import type { ClusterNode } from "../../core/cluster/index.ts";
 import { Drops, MintmarkError } from "../../core/index.ts";
 import { until } from "../../scripts/demo/until.ts";
@@ -124,6 +125,102 @@ test("all rows arrive before they wait for others", async () => {
   begin();
   expect((await taken).job.rows).toBe(20_000);
   await drops[Symbol.asyncDispose]();
+});
+
+describe("an upload", () => {
+  const defaults = { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" };
+  const asked = { format: "csv", defaults, dryRun: true } as const;
+  const principalOf = (key: string) => world.engine.keys.authenticate(key);
+  const begin = (name: string, more: { readonly uploadingBytes?: number } = {}) =>
+    new Drops({ folder: join(folder, name), engine: world.engine, onError() {}, ...more });
+
+  test.each([
+    ["wrong header", "colour\n", (i: number) => `red ${i}\n`, [1]],
+    [
+      "hundred faults",
+      "ownerAddress,units\n",
+      (i: number) => `x${i},1\n`,
+      Array.from({ length: 100 }, (_, i) => 2 + i),
+    ],
+  ])("ends at a %s, and its bytes with it", async (_, header, row, faulty) => {
+    await using drops = begin("faulty");
+    let rows = 0;
+    async function* sent() {
+      yield Buffer.from(header);
+      for (; rows < 1_000_000; rows += 1_000) {
+        yield Buffer.from(Array.from({ length: 1_000 }, (_, i) => row(rows + i)).join(""));
+        await setImmediate();
+      }
+    }
+    const principal = await principalOf(world.key);
+    const error = await drops.upload(principal, asked, sent()).catch((error: unknown) => error);
+    expect(error).toMatchObject({
+      code: "drop_invalid",
+      issues: faulty.map((line) => ({ pointer: expect.stringMatching(`^/rows/${line}(/|$)`) })),
+    });
+    expect(rows).toBeLessThan(100_000);
+    expect(readdirSync(join(folder, "faulty"))).toEqual([]);
+  });
+
+  test("that breaks off leaves nothing, and rejects with its own error", async () => {
+    await using drops = begin("broken");
+    const broken = new Error("the connection broke");
+    async function* sent() {
+      yield Buffer.from(rowsOf(0, 10_000));
+      throw broken;
+    }
+    await expect(drops.upload(await principalOf(world.key), asked, sent())).rejects.toBe(broken);
+    expect(readdirSync(join(folder, "broken"))).toEqual([]);
+  });
+
+  test("finds no room beside others whose bytes are as many as may be", async () => {
+    await using drops = begin("full", { uploadingBytes: 1_000_000 });
+    const [own, other] = [await principalOf(world.key), await principalOf(world.otherKey)];
+    /** An upload that holds its bytes until it is told to end. */
+    const hold = async (principal: typeof own, bytes: number) => {
+      const [{ promise: held, resolve: tell }, end] = [
+        Promise.withResolvers<void>(),
+        Promise.withResolvers<void>(),
+      ];
+      async function* sent() {
+        yield Buffer.from(`ownerAddress,amount\n${"\n".repeat(bytes - HEADER)}`);
+        tell();
+        await end.promise;
+      }
+      const outcome = drops.upload(principal, asked, sent()).then(
+        () => "taken",
+        ({ code }) => code,
+      );
+      const isHeld = await Promise.race([held.then(() => true), outcome.then(() => false)]);
+      return { isHeld, outcome, end: end.resolve };
+    };
+    const first = await hold(own, 400_000);
+    const second = await hold(own, 150_000);
+    expect(await second.outcome).toBe("uploads_full");
+    const third = await hold(other, 450_000);
+    const fourth = await hold(own, 100_000);
+    expect([first, third, fourth].map(({ isHeld }) => isHeld)).toEqual([true, true, true]);
+    const fifth = await hold(other, 50_001);
+    expect(await fifth.outcome).toBe("uploads_full");
+    first.end();
+    expect(await first.outcome).toBe("drop_invalid");
+    const sixth = await hold(own, 350_000);
+    expect(sixth.isHeld).toBe(true);
+    for (const one of [third, fourth, sixth]) one.end();
+    await Promise.all([third, fourth, sixth].map(({ outcome }) => outcome));
+  });
+
+  test("that finds no room is told when to come again", async () => {
+    const full = vi.spyOn(Drops.prototype, "upload");
+    full.mockRejectedValueOnce(new MintmarkError("uploads_full"));
+    const refused = await upload(rowsOf(0, 1));
+    full.mockRestore();
+    expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([
+      503,
+      "uploads_full",
+      "10",
+    ]);
+  });
 });
 
 test("a refusal before the last byte reaches the caller", async () => {
