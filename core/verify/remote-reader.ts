@@ -1,7 +1,7 @@
 import type { MessagePort, Worker } from "node:worker_threads";
-import { type ErrorCode, MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
 import type { KeyRange, StoreOperation, StoreReader } from "../store/ports.ts";
+import { errorOf, type Failure } from "../thread.ts";
 import type { Commit } from "./reference-derive.ts";
 import type { Target } from "./restore-records.ts";
 
@@ -22,13 +22,6 @@ export type StoreQuestion =
   | { readonly type: "commit"; readonly blob: Uint8Array };
 
 export type StoreAnswer = Uint8Array<ArrayBuffer> | number | Hex | null;
-
-/** An error on its way to another thread, which would lose its code. */
-export interface Failure {
-  readonly code: ErrorCode | null;
-  readonly message: string;
-  readonly cause: string | null;
-}
 
 export interface Asked {
   readonly id: number;
@@ -69,17 +62,6 @@ function unpacked(bytes: Uint8Array<ArrayBuffer>): (Buffer | undefined)[] {
     if (length !== NONE) at += length;
   }
   return found;
-}
-
-export function failureOf(error: unknown): Failure {
-  const { message, cause = null } = error instanceof Error ? error : new Error(String(error));
-  const code = error instanceof MintmarkError ? error.code : null;
-  return { code, message, cause: cause === null ? null : String(cause) };
-}
-
-export function errorOf({ code, message, cause }: Failure): Error {
-  const options = cause === null ? undefined : { cause };
-  return code === null ? new Error(message, options) : new MintmarkError(code, message, options);
 }
 
 /** Answers questions about a store's snapshot, or writes into a store that is being restored. */

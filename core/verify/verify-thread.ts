@@ -1,16 +1,9 @@
 import type { ResourceLimits } from "node:worker_threads";
 import type { Settlement } from "../ports.ts";
 import type { Store, StoreReader } from "../store/ports.ts";
-import { startThread } from "../thread.ts";
+import { errorOf, type Failure, failureOf, startThread } from "../thread.ts";
 import type { Commit } from "./reference-derive.ts";
-import {
-  type Answered,
-  type Asked,
-  errorOf,
-  type Failure,
-  failureOf,
-  StoreAnswers,
-} from "./remote-reader.ts";
+import { type Answered, type Asked, StoreAnswers } from "./remote-reader.ts";
 import type { Target } from "./restore-records.ts";
 import type { VerifyOptions, VerifyReport } from "./verify.ts";
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { giveWay } from "../thread.ts";
+import { failureOf, giveWay } from "../thread.ts";
 import type { Ended, Progressed, Task } from "./verify-thread.ts";
 
 /** The thread of core/verify/verify-thread.ts: verifies or restores one store, and ends. */
@@ -8,7 +8,7 @@ if (port !== null) {
   const { settlement } = workerData as Task;
   // Before the modules are compiled, which takes longer than a small store takes.
   if (settlement !== null) giveWay();
-  const { failureOf, RemoteStore } = await import("./remote-reader.ts");
+  const { RemoteStore } = await import("./remote-reader.ts");
   const store = new RemoteStore(port);
   const tell = (message: Progressed | Ended) => port.postMessage(message);
   const following = {

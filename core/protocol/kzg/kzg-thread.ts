@@ -37,8 +37,8 @@ export type KzgJob =
   | { readonly type: "blob"; readonly blob: Uint8Array; readonly commitment: Uint8Array }
   | { readonly type: "openings"; readonly blob: Uint8Array; readonly indexes: readonly number[] };
 
-/** Points of G1, or the library's words about a bad job. */
-export type KzgAnswer = readonly Uint8Array[] | string;
+/** Points of G1. A bad job fails with `validation_failed` and the library's words. */
+export type KzgAnswer = readonly Uint8Array[];
 
 /** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(
@@ -126,14 +126,12 @@ export class KzgThread implements Kzg {
   }
 
   async #ask(job: KzgJob): Promise<readonly Uint8Array[]> {
-    const points = await this.#thread.ask(job).catch((error: unknown) => {
+    return this.#thread.ask(job).catch((error: unknown) => {
       // Perhaps another job ended the thread, or the memory was short for a moment.
       if (error instanceof MintmarkError && error.code === "kzg_unavailable")
         return this.#thread.ask(job);
       throw error;
     });
-    if (typeof points === "string") throw new MintmarkError("validation_failed", points);
-    return points;
   }
 }
 

@@ -1,8 +1,9 @@
 import { parentPort } from "node:worker_threads";
-import { giveWay } from "../../thread.ts";
+import { MintmarkError, messageOf } from "../../errors.ts";
+import { answerQuestions, giveWay } from "../../thread.ts";
 import { BLOB_BYTES, ELEMENT_BYTES } from "../blob-batch.ts";
 import { evaluationPoint } from "../kzg.ts";
-import type { KzgAnswer, KzgJob } from "./kzg-thread.ts";
+import type { KzgJob } from "./kzg-thread.ts";
 
 /**
  * The commitment to {@link probe} under Ethereum's trusted setup, computed from the published setup
@@ -60,12 +61,10 @@ function answer(job: KzgJob): readonly Uint8Array[] {
 }
 
 /** The thread of core/protocol/kzg/kzg-thread.ts: answers jobs in their order. */
-parentPort?.on("message", (job: KzgJob) => {
-  let points: KzgAnswer;
+answerQuestions((job: KzgJob) => {
   try {
-    points = answer(job);
+    return answer(job);
   } catch (error) {
-    points = error instanceof Error ? error.message : String(error);
+    throw new MintmarkError("validation_failed", messageOf(error));
   }
-  parentPort?.postMessage(points);
 });

@@ -1,6 +1,6 @@
-import { parentPort } from "node:worker_threads";
 import { recover } from "tiny-secp256k1";
 import type { Address } from "../../model.ts";
+import { answerQuestions } from "../../thread.ts";
 import { bytesToHex, hexToBytes, keccak256 } from "../hex.ts";
 import type { SignedDigest, Signers } from "./signer-thread.ts";
 
@@ -29,6 +29,4 @@ function signerOf({ digest, signature }: SignedDigest): Address | null {
 }
 
 /** The thread of core/protocol/signers/signer-thread.ts. */
-parentPort?.on("message", (list: readonly SignedDigest[]) =>
-  parentPort?.postMessage(list.map(signerOf) satisfies Signers),
-);
+answerQuestions((list: readonly SignedDigest[]): Signers => list.map(signerOf));

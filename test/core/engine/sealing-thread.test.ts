@@ -1,14 +1,19 @@
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Batch, Engine } from "../../../core/index.ts";
-import { deriveBatch } from "../../../core/sealing/derive-batch.ts";
+import { MAX_BLOB_VAULTS } from "../../../core/protocol/blob-batch.ts";
+import { type BatchPlace, deriveBatch } from "../../../core/sealing/derive-batch.ts";
 import { SealingThread } from "../../../core/sealing/sealing-thread.ts";
 import { decodeRecord } from "../../../core/store/layout.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { batchRecord } from "../../../core/store/records.ts";
 import { keyOf } from "../../../core/store/store-keys.ts";
 import { VaultColumns } from "../../../core/store/vault-columns.ts";
-import { type Fixture, fixture, mintOf, openTest, requestOf } from "./fixture.ts";
+import { type Fixture, fixture, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
 
 /** Enough for a batch to be sealed on the thread. */
 const LARGE = 2_000;
@@ -56,6 +61,12 @@ function vaultsOf(count: number): VaultColumns {
     );
   }
   return vaults;
+}
+
+/** The roots of a batch, which bind all that is derived of it. */
+function rootsOf(batch: Pick<BatchPlace, "mode" | "batchNumber">, vaults: VaultColumns) {
+  const { batchRoot, dataHash } = deriveBatch(batch, vaults, assetAt);
+  return { batchRoot, dataHash };
 }
 
 describe("large batches", () => {
@@ -142,6 +153,72 @@ describe("the sealing thread", () => {
     expect(thread.room).toBeNull();
     await Promise.all(jobs);
     await thread.close();
+  });
+
+  it("fails a batch as the caller's thread does, and derives the next one", async () => {
+    let started = 0;
+    const count = () => started++;
+    process.on("worker", count);
+    const thread = new SealingThread();
+    try {
+      const tooLarge = { mode: "zk-rollup", batchNumber: 9, inBlobs: true } as const;
+      const next = { mode: "validium", batchNumber: 1 } as const;
+      const vaults = vaultsOf(MAX_BLOB_VAULTS + 1);
+      const [failed, derived] = await Promise.all([
+        refusal(thread.derive(tooLarge, vaults, assetAt)),
+        thread.derive(next, vaultsOf(10), assetAt),
+      ]);
+      const own = await refusal((async () => deriveBatch(tooLarge, vaults, assetAt))());
+      expect(failed.code).toBe("batch_too_large");
+      expect(failed).toEqual(own);
+      expect(derived).toMatchObject(rootsOf(next, vaultsOf(10)));
+      expect(await thread.derive(next, vaultsOf(20), assetAt)).toMatchObject(
+        rootsOf(next, vaultsOf(20)),
+      );
+      expect(thread.fault).toBeNull();
+      expect(started).toBe(1);
+      // A question that cannot be cloned is not asked, and takes no answer of another one.
+      const odd = { ...next, batchNumber: (() => 1) as unknown as number };
+      const [refused, after] = await Promise.allSettled([
+        thread.derive(odd, vaultsOf(10), assetAt),
+        thread.derive(next, vaultsOf(10), assetAt),
+      ]);
+      expect(refused).toMatchObject({ status: "rejected", reason: { name: "DataCloneError" } });
+      expect(after).toMatchObject({ value: rootsOf(next, vaultsOf(10)) });
+    } finally {
+      process.off("worker", count);
+      await thread.close();
+    }
+  });
+
+  it("that dies under its questions is started again, and answers them", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "mintmark-sealing-"));
+    const [script, fault] = [join(folder, "worker.mjs"), join(folder, "fault")];
+    writeFileSync(fault, "");
+    writeFileSync(
+      script,
+      `import { existsSync, rmSync } from "node:fs";
+      import { parentPort } from "node:worker_threads";
+      const fault = ${JSON.stringify(fault)};
+      if (!existsSync(fault)) await import(${JSON.stringify(new URL("../../../core/sealing/sealing-worker.ts", import.meta.url))});
+      else
+        parentPort.on("message", () => {
+          rmSync(fault);
+          process.exit(1);
+        });`,
+    );
+    const thread = new SealingThread(pathToFileURL(script));
+    try {
+      const places = [1, 2].map((batchNumber) => ({ mode: "validium", batchNumber }) as const);
+      const derived = await Promise.all(
+        places.map((place) => thread.derive(place, vaultsOf(10), assetAt)),
+      );
+      expect(derived).toMatchObject(places.map((place) => rootsOf(place, vaultsOf(10))));
+      expect(thread.fault).toBeNull();
+    } finally {
+      await thread.close();
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("that dies, or cannot start, costs speed and no batch", async () => {
