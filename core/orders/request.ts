@@ -10,7 +10,7 @@ import {
   type Uuid,
   type VaultId,
 } from "../model.ts";
-import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import { requireBigint } from "../protocol/bounds.ts";
 import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import {
   cancellationId,
@@ -38,10 +38,12 @@ import { lineageFaults } from "../vaults/makings.ts";
 import { requireMovable } from "../vaults/movable.ts";
 import {
   faultOf,
+  MIN_VALIDITY,
   requireDeadline,
   type SignedOptions,
   secondsNow,
   signedForm,
+  usualDeadline,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
 import { decodeActivity, ownVaults, tokenIn } from "../vaults/vaults.ts";
@@ -88,10 +90,6 @@ export interface OrderRequest extends OrderMessage {
   readonly signature: Hex;
 }
 
-const VALID_SECONDS = 7n * 86_400n;
-/** Least seconds from a request to its deadline: a taker signs and L1 settles before. */
-const MIN_VALIDITY = 300n;
-
 /** A vault that is offered, and what no later change of it touches. */
 interface Offered {
   readonly place: VaultPlace;
@@ -104,11 +102,10 @@ export async function prepareOrder(
   caller: VaultCaller,
   preparation: OrderPreparation,
 ): Promise<PreparedOrder> {
-  const { vaultId, want, taker, deadline = secondsNow(ledger) + VALID_SECONDS } = preparation;
+  const { vaultId, want, taker, deadline = usualDeadline(ledger, "order") } = preparation;
   requireCaller(caller);
   ledger.l1.requirePromising();
-  requireBigint("deadline", deadline, 0n, MAX_UINT64);
-  requireDeadline(ledger, deadline, MIN_VALIDITY);
+  requireDeadline(ledger, deadline, "order");
   const offered = await offeredVault(ledger, caller, vaultId);
   const { applicationId } = applicationAt(ledger, offered);
   const { asset } = visibleAsset(ledger, applicationId, want.assetId, null);
@@ -155,15 +152,12 @@ export interface FillPreparation {
   readonly deadline?: bigint | undefined;
 }
 
-/** Seconds for which a prepared counter-order is good: an ERC-721 vault may have to mature. */
-const FILL_SECONDS = 86_400n;
-
 /** The counter-order that takes an order: exactly the other way round, and for its maker alone. */
 export async function prepareFill(
   ledger: Ledger,
   caller: VaultCaller,
   order: OrderRecord,
-  { vaultId, deadline = secondsNow(ledger) + FILL_SECONDS }: FillPreparation,
+  { vaultId, deadline = usualDeadline(ledger, "fill") }: FillPreparation,
 ): Promise<PreparedOrder> {
   requireListing(await readTerms(ledger, order.applicationIndex), caller);
   const { assetId } = ledger.tenants.assetAt(order.give.assetIndex);
@@ -228,7 +222,7 @@ async function signedOrder(
     keyOf.liveOrder(message.vaultId),
   ]);
   if (earlier !== undefined) return decodeOrderId(earlier);
-  requireDeadline(ledger, message.deadline, MIN_VALIDITY);
+  requireDeadline(ledger, message.deadline, "order");
   const allowed = allowedOrder(ledger, caller, offered, message, decodeTerms(terms));
   requireSame(allowed, message);
   const { chainId } = ledger.services.settlement;
@@ -261,7 +255,7 @@ function requireOwnSide(
   [, activity, isCancelled, isVaultCancelled]: readonly (Buffer | undefined)[],
 ): ActivityRecord {
   ledger.l1.requirePromising();
-  requireDeadline(ledger, message.deadline, MIN_VALIDITY);
+  requireDeadline(ledger, message.deadline, "order");
   const now = decodeActivity(activity);
   requireMovable(ledger, offered.place, offered.vault, now, group);
   requireLeft(offered, message, now);
@@ -338,7 +332,7 @@ function requireTakeable(
   const now = decodeActivity(activity);
   const isAsSigned =
     order.status === "open" &&
-    order.deadline >= secondsNow(ledger) + MIN_VALIDITY &&
+    order.deadline >= secondsNow(ledger) + MIN_VALIDITY.order &&
     isCancelled === undefined &&
     isVaultCancelled === undefined &&
     now.withdrawn === order.withdrawnBefore;

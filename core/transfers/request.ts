@@ -165,7 +165,7 @@ function taking(
       if (earlier !== undefined)
         return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
       ledger.l1.requirePromising();
-      requireDeadline(ledger, deadline, MIN_VALIDITY);
+      requireDeadline(ledger, deadline, "transfer");
       const activities = transfers.map(({ vaultId }, i) =>
         decodeActivity(group.resolve(keyOf.activity(vaultId), stored[i])),
       );
@@ -287,9 +287,6 @@ function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord):
   const assets = new Set(transfers.map(({ assetIndex }) => assetIndex));
   markRequest(ledger, group, applicationIndex, firstSequence, assets, bits);
 }
-
-/** Least seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow. */
-export const MIN_VALIDITY = 3_600n;
 
 /** A vault of a request, with everything that no later change touches. */
 export interface AskedTransfer extends LocatedVault {

@@ -22,14 +22,14 @@ import { readActivities } from "../vaults/activity.ts";
 import {
   requireDeadline,
   type SignedOptions,
-  secondsNow,
   signedForm,
+  usualDeadline,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
 import type { ScanOptions } from "../vaults/transaction-scan.ts";
 import { readSession } from "./powers.ts";
 import type { TransferRequest } from "./request.ts";
-import { askedList, MIN_VALIDITY, requestTransfers, requireTransferable } from "./request.ts";
+import { askedList, requestTransfers, requireTransferable } from "./request.ts";
 import type { TransferFilter, TransferList, VaultHistory } from "./views.ts";
 import { historyOf, listTransfers, transferListView } from "./views.ts";
 
@@ -39,12 +39,12 @@ export function transfersOf(context: EngineContext): Transfers {
       if (!("owner" in caller)) requireScope(caller, "transfer");
       const { ledger } = context;
       ledger.l1.requirePromising();
-      const { deadline = secondsNow(ledger) + VALID_SECONDS } = preparation;
+      const { deadline = usualDeadline(ledger, "transfer") } = preparation;
       const { transfers, digest, asked } = await askedList(ledger, caller, {
         ...preparation,
         deadline,
       });
-      requireDeadline(ledger, deadline, MIN_VALIDITY);
+      requireDeadline(ledger, deadline, "transfer");
       const ids = transfers.map(({ vaultId }) => vaultId);
       requireTransferable(ledger, asked, await readActivities(ledger, ids, null), null);
       return { owner: asked[0]!.vault.owner, transfers, deadline, digest };
@@ -92,9 +92,6 @@ export function transfersOf(context: EngineContext): Transfers {
     },
   };
 }
-
-// Seconds for which a prepared message is good: a batch may have to wait for L1
-const VALID_SECONDS = 86_400n;
 
 /** The transfers that an owner wants to sign. */
 export interface TransferPreparation {

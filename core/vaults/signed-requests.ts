@@ -3,6 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Services } from "../ledger/services.ts";
 import type { Address, Hash, Hex, Principal } from "../model.ts";
+import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import { ecdsaForm, isUndeployed, UNDEPLOYED_REFUSED } from "../protocol/signature.ts";
 
 /**
@@ -17,9 +18,42 @@ export type VaultCaller = Principal | { readonly owner: Address };
  */
 const MAX_VALIDITY = 2_592_000n;
 
-/** Throws unless the deadline is so many seconds ahead, and at most 30 days. */
-export function requireDeadline(ledger: Ledger, deadline: bigint, least: bigint): void {
+/** Least seconds from a request to its deadline. With less it would not reach L1 in time. */
+export const MIN_VALIDITY = {
+  withdrawal: 60n,
+  /** A taker signs, too. */
+  order: 300n,
+  /** A batch waits up to minutes, and L1 may be slow. */
+  transfer: 3_600n,
+} as const;
+
+const DAY = 86_400n;
+
+/** Seconds for which a prepared message is good, unless its caller says more or less. */
+const USUAL_VALIDITY = {
+  /** Tokens take days to mature. */
+  withdrawal: 7n * DAY,
+  order: 7n * DAY,
+  /** An ERC-721 vault may have to mature. */
+  fill: DAY,
+  /** A batch may have to wait for L1. */
+  transfer: DAY,
+} as const;
+
+/** The deadline of a message that is prepared now, if its caller names none. */
+export function usualDeadline(ledger: Ledger, of: keyof typeof USUAL_VALIDITY): bigint {
+  return secondsNow(ledger) + USUAL_VALIDITY[of];
+}
+
+/** Throws unless the deadline is far enough ahead for such a request, and at most 30 days. */
+export function requireDeadline(
+  ledger: Ledger,
+  deadline: bigint,
+  of: keyof typeof MIN_VALIDITY,
+): void {
+  requireBigint("deadline", deadline, 0n, MAX_UINT64);
   const now = secondsNow(ledger);
+  const least = MIN_VALIDITY[of];
   if (deadline < now + least || deadline > now + MAX_VALIDITY)
     throw new MintmarkError(
       "deadline_invalid",

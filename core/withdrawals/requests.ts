@@ -100,7 +100,7 @@ export async function requestWithdrawals(
   const digest = withdrawalListDigest(portal, { vaults: listed, recipient, deadline });
   const key = keyOf.withdrawalList(digest);
   const earlier = decodeList(await ledger.store.get(key));
-  if (earlier === undefined) requireDeadline(ledger, deadline, MIN_VALIDITY);
+  if (earlier === undefined) requireDeadline(ledger, deadline, "withdrawal");
   const isKnown = earlier?.signature === given;
   const signed = { chainId, owner, digest, signature: given, isKnown };
   const signature = await signedForm(ledger.services, signed, options);
@@ -136,7 +136,7 @@ export async function requestWithdrawals(
         // A fault of the whole list rejects it, unless part was accepted before.
         const fault = faultOf(() => {
           ledger.l1.requirePromising();
-          requireDeadline(ledger, deadline, MIN_VALIDITY);
+          requireDeadline(ledger, deadline, "withdrawal");
           if (isCancelled[0]) throw new MintmarkError("signature_invalid", CANCELLED_LIST);
         });
         if (fault !== null && known === undefined) throw fault;
@@ -244,8 +244,6 @@ export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[])
     throw argumentError("vaults", "must name each vault once");
 }
 
-/** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
-export const MIN_VALIDITY = 60n;
 /** Bound for the signatures of wallet contracts, which have forms of their own. */
 const SIGNATURE = /^0x(?:[0-9a-f]{2}){0,4096}$/;
 

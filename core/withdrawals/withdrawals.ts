@@ -4,7 +4,6 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import type { Address, Uuid, VaultId, Withdrawal } from "../model.ts";
 import type { ListedVault, PortalIdentity } from "../ports.ts";
-import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import { cancellationId, type WithdrawalListMessage } from "../protocol/typed-data.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { withdrawalRecord } from "../store/records.ts";
@@ -23,7 +22,7 @@ import {
   faultOf,
   requireDeadline,
   type SignedOptions,
-  secondsNow,
+  usualDeadline,
   type VaultCaller,
 } from "../vaults/signed-requests.ts";
 import type { ScanOptions } from "../vaults/transaction-scan.ts";
@@ -31,9 +30,6 @@ import { listWithdrawals, type WithdrawalFilter } from "../vaults/transactions.t
 import { commonTo, ownVaults } from "../vaults/vaults.ts";
 import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
 import * as requests from "./requests.ts";
-
-/** Seconds for which a prepared message is good: longer than tokens take to mature. */
-const VALID_SECONDS = 7n * 86_400n;
 
 /** The withdrawals that an owner wants to sign. */
 export interface WithdrawalPreparation {
@@ -65,9 +61,8 @@ async function prepareWithdrawals(
   requests.requireEachOnce(asked);
   const found = await ownVaults(ledger, caller, asked);
   const { owner, chainId } = commonTo(ledger, found);
-  const { deadline = secondsNow(ledger) + VALID_SECONDS } = preparation;
-  requireBigint("deadline", deadline, 0n, MAX_UINT64);
-  requireDeadline(ledger, deadline, requests.MIN_VALIDITY);
+  const { deadline = usualDeadline(ledger, "withdrawal") } = preparation;
+  requireDeadline(ledger, deadline, "withdrawal");
   const vaultIds = asked.map(({ vaultId }) => vaultId);
   const [activities, cancelled] = await Promise.all([
     readActivities(ledger, vaultIds, null),
