@@ -35,7 +35,7 @@ import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { isVisible, visibleAsset } from "../tenants/asset-view.ts";
 import { orNull, requireAddress } from "../validate.ts";
 import { lineageFaults } from "../vaults/makings.ts";
-import { requireMovable } from "../vaults/movable.ts";
+import { CANCELLED_VAULT, requireMovable } from "../vaults/movable.ts";
 import {
   faultOf,
   MIN_VALIDITY,
@@ -399,8 +399,6 @@ async function offeredOf(ledger: Ledger, { maker, vaultId }: OrderRecord): Promi
 }
 
 const CANCELLED = "The owner has cancelled this order on L1. Sign another one.";
-const CANCELLED_VAULT =
-  "The owner has cancelled on L1 what it signs of this vault. Only the owner itself can withdraw it there.";
 const REPLACED = "The owner has listed the vault anew.";
 
 /** Journals a signed order. The caller writes its record. */

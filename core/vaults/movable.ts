@@ -26,6 +26,16 @@ export function requireFree(
   if (ledger.trades.view(group).has(vaultId)) throw new MintmarkError("fill_pending");
 }
 
+/** A vault that its owner wants to withdraw. */
+interface Withdrawable extends LocatedVault {
+  /** Why it never counts again; null while it does. */
+  readonly ended: MintmarkError | null;
+  /** Whether the owner has cancelled on L1 what it signs of the vault. */
+  readonly isCancelled: boolean;
+  /** Without the withdrawals that this one replaces. */
+  readonly activity: ActivityRecord;
+}
+
 /**
  * Throws unless the vault can be withdrawn as signed. Each withdrawal costs gas, so an owner takes
  * whole vaults.
@@ -34,10 +44,11 @@ export function requireWithdrawable(
   ledger: Ledger,
   caller: VaultCaller,
   { vaultId, withdrawnBefore, quantity }: ListedVault,
-  { place, vault }: LocatedVault,
-  activity: ActivityRecord,
+  { place, vault, ended, isCancelled, activity }: Withdrawable,
   group: Group | null,
 ): void {
+  if (ended) throw ended;
+  if (isCancelled) throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
   // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
   // count.
   if (vault.amount === 0n) throw new MintmarkError("vault_not_found");
@@ -51,6 +62,9 @@ export function requireWithdrawable(
   // for another message.
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
   const left = vault.amount - activity.withdrawn;
+  if (left === 0n)
+    throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn.");
+  if (quantity < 1n) throw new MintmarkError("amount_out_of_range");
   if (left < quantity) throw new MintmarkError("insufficient_balance");
   if ("owner" in caller && quantity < left)
     throw new MintmarkError(
@@ -58,6 +72,9 @@ export function requireWithdrawable(
       "An owner withdraws all that is left of a vault.",
     );
 }
+
+export const CANCELLED_VAULT =
+  "The owner has cancelled on L1 what it signs of this vault. Only the owner itself can withdraw it there.";
 
 /**
  * Throws unless the vault can change hands now, whole or in part. Otherwise its owner can only

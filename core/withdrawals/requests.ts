@@ -12,7 +12,7 @@ import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../store/records.ts";
 import { withdrawalListRecord } from "../store/records.ts";
 import { keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
-import { requireKey } from "../tenants/api-keys.ts";
+import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { requireAddress } from "../validate.ts";
 import {
   decodeWithdrawal,
@@ -55,6 +55,11 @@ export interface WithdrawalListRequest {
   readonly signature: Hex;
 }
 
+/** The vaults of a list that is signed, or will be. */
+interface AskedVaults extends Pick<WithdrawalListRequest, "recipient"> {
+  readonly vaults: readonly Pick<ListedVault, "vaultId">[];
+}
+
 /** One vault of a list: its withdrawal as it is now, or why it was not accepted. */
 export type ListedWithdrawal =
   | {
@@ -87,16 +92,10 @@ export async function requestWithdrawals(
   request: WithdrawalListRequest,
   options: SignedOptions = {},
 ): Promise<ListedWithdrawal[]> {
-  const given = signatureOf(request);
   const { deadline, vaults: listed } = request;
-  requireEachOnce(listed);
-  const found = await ownVaults(ledger, caller, listed);
-  const { owner, chainId } = commonTo(ledger, found);
-  const recipient =
-    request.recipient === undefined ? owner : requireAddress("recipient", request.recipient);
-  // The owner signs for the contract that pays on the token's chain. The message is worthless
-  // elsewhere.
-  const portal = ledger.l1.portalOn(chainId, null);
+  const asked = await askedVaults(ledger, caller, request);
+  const { vaultIds, found, ended, owner, chainId, portal, recipient } = asked;
+  const given = signatureOf(request);
   const digest = withdrawalListDigest(portal, { vaults: listed, recipient, deadline });
   const key = keyOf.withdrawalList(digest);
   const earlier = decodeList(await ledger.store.get(key));
@@ -104,12 +103,9 @@ export async function requestWithdrawals(
   const isKnown = earlier?.signature === given;
   const signed = { chainId, owner, digest, signature: given, isKnown };
   const signature = await signedForm(ledger.services, signed, options);
-  const vaultIds = listed.map(({ vaultId }) => vaultId);
-  const activities = await readActivities(ledger, vaultIds, null);
-  const pending = await pendingOf(ledger, activities);
+  const pending = await pendingOf(ledger, await readActivities(ledger, vaultIds, null));
   const hasRefused = pending.some((one) => one.digest === digest && one.failure !== null);
   const dead = pending.filter(isSignatureRefused).map(({ withdrawalId }) => withdrawalId);
-  const ended = await lineageFaults(ledger, found);
   const ids = [digest, ...vaultIds.map(cancellationId)];
   const cancellations = ids.map((id) => keyOf.cancellation(chainId, owner, id));
   const outcomes = await writer.run<Outcome[]>(
@@ -146,11 +142,13 @@ export async function requestWithdrawals(
           if (earlierId !== null) return { withdrawalId: earlierId, record: null };
           const activity = decodeActivity(group.resolve(keyOf.activity(each.vaultId), others[i]));
           const replaced = replaceable.filter(({ vaultId }) => vaultId === each.vaultId);
-          const ownFault = faultOf(() => {
-            if (ended[i]) throw ended[i];
-            if (isCancelled[1 + i]) throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
-            requireWithdrawable(ledger, caller, each, located, without(activity, replaced), group);
-          });
+          const vault = {
+            ...located,
+            ended: ended[i] ?? null,
+            isCancelled: isCancelled[1 + i] === true,
+            activity: without(activity, replaced),
+          };
+          const ownFault = faultOf(() => requireWithdrawable(ledger, caller, each, vault, group));
           return fault ?? ownFault ?? { located, activity, replaced };
         });
         const [first] = checked;
@@ -209,6 +207,30 @@ export async function requestWithdrawals(
   return Promise.all(views);
 }
 
+/**
+ * Reads the vaults of a list, and what its message says of all of them. The owner signs for the
+ * contract that pays on the token's chain: the message is worthless elsewhere.
+ */
+export async function askedVaults(
+  ledger: Ledger,
+  caller: VaultCaller,
+  { vaults, recipient }: AskedVaults,
+) {
+  if (!("owner" in caller)) requireScope(caller, "withdraw");
+  requireEachOnce(vaults);
+  const found = await ownVaults(ledger, caller, vaults);
+  const { owner, chainId } = commonTo(ledger, found);
+  return {
+    vaultIds: vaults.map(({ vaultId }) => vaultId),
+    found,
+    ended: await lineageFaults(ledger, found),
+    owner,
+    chainId,
+    recipient: recipient === undefined ? owner : requireAddress("recipient", recipient),
+    portal: ledger.l1.portalOn(chainId, null),
+  };
+}
+
 /** The activity as if these withdrawals did not wait. */
 export function without(
   activity: ActivityRecord,
@@ -221,8 +243,6 @@ export function without(
 const REPLACED =
   "L1 refused the signature, and the owner has signed another withdrawal of this vault.";
 const CANCELLED_LIST = "The owner has cancelled this list on L1. Sign another one.";
-export const CANCELLED_VAULT =
-  "The owner has cancelled on L1 what it signs of this vault. Only the owner itself can withdraw it there.";
 
 /** The stored list of a digest; undefined for none. */
 function decodeList(stored: Buffer | undefined) {
@@ -237,7 +257,7 @@ function isOutcome(checked: Outcome | object): checked is Outcome {
   return "withdrawalId" in checked || checked instanceof MintmarkError;
 }
 
-export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[]): void {
+function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[]): void {
   if (!Array.isArray(listed) || listed.length < 1 || listed.length > MAX_LISTED_VAULTS)
     throw argumentError("vaults", `must be 1 to ${MAX_LISTED_VAULTS} vaults`);
   if (new Set(listed.map(({ vaultId }) => vaultId)).size !== listed.length)
@@ -247,7 +267,7 @@ export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[])
 /** Bound for the signatures of wallet contracts, which have forms of their own. */
 const SIGNATURE = /^0x(?:[0-9a-f]{2}){0,4096}$/;
 
-export function signatureOf(request: { readonly signature: Hex }): Hex {
+function signatureOf(request: { readonly signature: Hex }): Hex {
   const signature = String(request.signature).toLowerCase() as Hex;
   if (!SIGNATURE.test(signature)) throw argumentError("signature", "must be 0x hex");
   return signature;

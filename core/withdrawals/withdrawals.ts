@@ -8,15 +8,13 @@ import { cancellationId, type WithdrawalListMessage } from "../protocol/typed-da
 import { decodeRecord } from "../store/layout.ts";
 import { withdrawalRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import { requireScope } from "../tenants/api-keys.ts";
-import { requireAddress, requireUuid } from "../validate.ts";
+import { requireUuid } from "../validate.ts";
 import {
   isSignatureRefused,
   pendingOf,
   readActivities,
   withdrawalView,
 } from "../vaults/activity.ts";
-import { lineageFaults } from "../vaults/makings.ts";
 import { requireWithdrawable } from "../vaults/movable.ts";
 import {
   faultOf,
@@ -27,9 +25,14 @@ import {
 } from "../vaults/signed-requests.ts";
 import type { ScanOptions } from "../vaults/transaction-scan.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../vaults/transactions.ts";
-import { commonTo, ownVaults } from "../vaults/vaults.ts";
-import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
-import * as requests from "./requests.ts";
+import { ownVaults } from "../vaults/vaults.ts";
+import {
+  askedVaults,
+  type ListedWithdrawal,
+  requestWithdrawals,
+  type WithdrawalListRequest,
+  without,
+} from "./requests.ts";
 
 /** The withdrawals that an owner wants to sign. */
 export interface WithdrawalPreparation {
@@ -56,14 +59,11 @@ async function prepareWithdrawals(
   ledger: Ledger,
   caller: VaultCaller,
   preparation: WithdrawalPreparation,
-) {
-  const { vaults: asked } = preparation;
-  requests.requireEachOnce(asked);
-  const found = await ownVaults(ledger, caller, asked);
-  const { owner, chainId } = commonTo(ledger, found);
+): Promise<PreparedWithdrawals> {
+  const asked = await askedVaults(ledger, caller, preparation);
+  const { vaultIds, found, ended, owner, chainId, portal, recipient } = asked;
   const { deadline = usualDeadline(ledger, "withdrawal") } = preparation;
   requireDeadline(ledger, deadline, "withdrawal");
-  const vaultIds = asked.map(({ vaultId }) => vaultId);
   const [activities, cancelled] = await Promise.all([
     readActivities(ledger, vaultIds, null),
     ledger.store.getMany(
@@ -71,43 +71,30 @@ async function prepareWithdrawals(
     ),
   ]);
   const dead = (await pendingOf(ledger, activities)).filter(isSignatureRefused);
-  const ended = await lineageFaults(ledger, found);
   const vaults: ListedVault[] = [];
   const refused: { vaultId: VaultId; error: MintmarkError }[] = [];
-  for (const [i, { vaultId, quantity }] of asked.entries()) {
+  for (const [i, { vaultId, quantity }] of preparation.vaults.entries()) {
     const error = faultOf(() => {
       const located = found[i];
       if (!located) throw new MintmarkError("vault_not_found");
-      if (ended[i]) throw ended[i];
-      const activity = activities[i]!;
+      const activity = without(activities[i]!, dead);
       const left = located.vault.amount - activity.withdrawn;
-      if (left === 0n)
-        throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn.");
       const listed = { vaultId, withdrawnBefore: activity.withdrawn, quantity: quantity ?? left };
-      if (listed.quantity < 1n) throw new MintmarkError("amount_out_of_range");
-      if (cancelled[i] !== undefined)
-        throw new MintmarkError("signature_invalid", requests.CANCELLED_VAULT);
-      requireWithdrawable(ledger, caller, listed, located, requests.without(activity, dead), null);
+      const isCancelled = cancelled[i] !== undefined;
+      const vault = { ...located, ended: ended[i] ?? null, isCancelled, activity };
+      requireWithdrawable(ledger, caller, listed, vault, null);
       vaults.push(listed);
     });
     if (error !== null) refused.push({ vaultId, error });
   }
   const [first] = refused;
   if (vaults.length === 0 && first !== undefined) throw first.error;
-  const recipient =
-    preparation.recipient === undefined
-      ? owner
-      : requireAddress("recipient", preparation.recipient);
-  const portal = ledger.l1.portalOn(chainId, null);
   return { owner, portal, vaults, recipient, deadline, refused };
 }
 
 export function withdrawalsOf(context: EngineContext): Withdrawals {
   return {
-    async request(caller, request, options) {
-      if (!("owner" in caller)) requireScope(caller, "withdraw");
-      return requests.requestWithdrawals(context, caller, request, options);
-    },
+    request: (caller, request, options) => requestWithdrawals(context, caller, request, options),
     prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
     async newestOf(owner, vaultIds) {
       const { ledger } = context;
