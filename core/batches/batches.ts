@@ -104,7 +104,7 @@ export function stateOver(ledger: Ledger, countValidium: number, countRollup: nu
 }
 
 /** The committed batches of a mode are its first ones, so bisection finds their number. */
-export function committedCount(ledger: Ledger, mode: Mode, group?: Group): number {
+export function committedCount(ledger: Ledger, mode: Mode, group: Group | null): number {
   const batches = ledger.batches.records[mode].view(group);
   return firstWhere(batches.size, (number) => !isCommitted(batches.get(number)));
 }
@@ -122,12 +122,12 @@ function vaultsIn({ batches }: Ledger, mode: Mode): number {
 
 export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce(
-    (sum, mode) => sum + vaultsIn(ledger, mode) - committedVaults(ledger, mode),
+    (sum, mode) => sum + vaultsIn(ledger, mode) - committedVaults(ledger, mode, null),
     0,
   );
 }
 
-export function committedVaults(ledger: Ledger, mode: Mode, group?: Group): number {
+export function committedVaults(ledger: Ledger, mode: Mode, group: Group | null): number {
   return ledger.batches.refs.firstOrdinalOf(mode, committedCount(ledger, mode, group));
 }
 
@@ -217,8 +217,8 @@ export function batchesOf(context: EngineContext): Batches {
       const { ledger } = context;
       return stateOver(
         ledger,
-        committedCount(ledger, "validium"),
-        committedCount(ledger, "zk-rollup"),
+        committedCount(ledger, "validium", null),
+        committedCount(ledger, "zk-rollup", null),
       );
     },
     uncommittedVaults: () => uncommittedVaults(context.ledger),

@@ -109,7 +109,7 @@ export async function vaultProof(
 export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
   const place = provablePlace(ledger, vaultId, true);
   if (place.mode === "made") return (await madeProof(ledger, place)).vault;
-  const { vault: stored } = (await readVaults(ledger, [place]))[0] as LocatedVault;
+  const { vault: stored } = (await readVaults(ledger, [place], null))[0] as LocatedVault;
   // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
   // count.
   if (stored.amount === 0n) throw new MintmarkError("vault_not_found");
@@ -315,7 +315,7 @@ function requireOfBatch(place: VaultPlace): BatchVaultPlace {
 /** The place of a provable vault. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
 function provablePlace(ledger: Ledger, vaultId: VaultId, isTransferred = false): VaultPlace {
   const place = placeOf(vaultId);
-  const batch = batchAt(ledger, place);
+  const batch = batchAt(ledger, place, null);
   if (place.mode === "made") return place;
   requireSealed(batch);
   // Its leaf binds the signed transfer, so its proof begins with the vault that the mint made.
@@ -324,7 +324,7 @@ function provablePlace(ledger: Ledger, vaultId: VaultId, isTransferred = false):
       "validation_failed",
       "A transfer made this vault. Ask for the proof of this vault alone.",
     );
-  runs.requireNotVoid(ledger.batches.voids, place);
+  runs.requireNotVoid(ledger.batches.voids, place, null);
   return place;
 }
 

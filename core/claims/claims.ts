@@ -309,12 +309,12 @@ export function claimsOf(context: EngineContext): Claims {
       return claimView(
         ledger,
         link,
-        await storedClaim(ledger, link, ledger.tenants.application(applicationId)),
+        await storedClaim(ledger, link, ledger.tenants.application(applicationId, null)),
       );
     },
     list: (applicationId, page = {}) =>
       listOf(context, "claims", applicationId, page, (start, ledger) =>
-        claimPage(ledger, ledger.tenants.application(applicationId).applicationIndex, start),
+        claimPage(ledger, ledger.tenants.application(applicationId, null).applicationIndex, start),
       ),
     /** Shares a group's write with mints: whoever cancels much does not slow others down. */
     async cancel(applicationId, address, { signal } = {}) {

@@ -31,7 +31,7 @@ export function depositsOf(context: EngineContext): Deposits {
           start,
           options,
         );
-        const { applicationIndex } = ledger.tenants.application(applicationId);
+        const { applicationIndex } = ledger.tenants.application(applicationId, null);
         return { data: await depositViews(ledger, applicationIndex, found), next };
       }),
   };

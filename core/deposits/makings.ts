@@ -138,6 +138,7 @@ export async function enteredSlots(
   const located = await readVaults(
     ledger,
     suspects.map((slot) => ({ mode, batchNumber, slot })),
+    null,
   );
   const entered: records.VoidRun[] = [];
   for (const { place, vault } of located) {

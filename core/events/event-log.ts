@@ -210,7 +210,7 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
   return {
     stream(applicationId, { after = 0, follow = false, signal } = {}) {
       const { ledger } = context;
-      const { applicationIndex, eventCount } = ledger.tenants.application(applicationId);
+      const { applicationIndex, eventCount } = ledger.tenants.application(applicationId, null);
       if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
         const rule = `must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
         throw argumentError("after", rule);

@@ -69,7 +69,7 @@ export class TenantTables {
   claimDeposits: (owner: Address | null) => void = () => {};
 
   /** The application. Throws `application_not_found`. */
-  application(applicationId: Uuid, group: Group | null = null): records.ApplicationRecord {
+  application(applicationId: Uuid, group: Group | null): records.ApplicationRecord {
     const record = this.applications.named(applicationId, group);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;

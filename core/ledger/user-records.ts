@@ -37,7 +37,7 @@ export async function readOwnUsers(
 
 /** A user from the indices. Throws `application_not_found`, `user_not_found`. */
 export async function findUser(ledger: TenantLedger, applicationId: Uuid, userId: Uuid) {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const record = await ledger.store.get(
     keyOf.userId(applicationIndex, requireUuid("userId", userId)),
   );

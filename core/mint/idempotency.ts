@@ -22,7 +22,7 @@ export function onceForKey(
   digest: Hex,
 ): Decision {
   const hash = sha256(callersKey);
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const key = keyOf.idempotency(applicationIndex, hash);
   return {
     key,
@@ -52,7 +52,7 @@ export interface KeyedRequest {
 
 /** Mints and other requests never share a key: callers cannot send the first character. */
 function keyOfRequest(ledger: Ledger, { applicationId, callersKey }: KeyedRequest) {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const key = sha256(`\0${callersKey}`);
   return { applicationIndex, key, at: keyOf.idempotency(applicationIndex, key) };
 }

@@ -208,7 +208,7 @@ export async function presentResult(
   const all = [...places.values()];
   // Pieces let other requests run in between.
   for (let at = 0; at < all.length; at += VAULTS_AT_ONCE) {
-    const located = await readVaults(ledger, all.slice(at, at + VAULTS_AT_ONCE));
+    const located = await readVaults(ledger, all.slice(at, at + VAULTS_AT_ONCE), null);
     vaults.push(...(await vaultViews(ledger, entry.applicationIndex, located)));
   }
   const transactions = transactionsOf(entry, (i) => {

@@ -138,6 +138,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   keys(): Buffer[] {
     const { applicationIndex: application } = this.#ledger.tenants.application(
       this.#principal.applicationId,
+      null,
     );
     const keys = youngList<Buffer>();
     if (this.#decision !== null) keys.push(this.#decision.key);

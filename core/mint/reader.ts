@@ -55,8 +55,10 @@ export type RequestLimits = Pick<Limits, "usersPerRequest" | "mintsPerRequest">;
  *   limits
  */
 export function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown): ReadMint {
-  const { applicationIndex, dataAvailabilityMode: defaultMode } =
-    ledger.tenants.application(applicationId);
+  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.tenants.application(
+    applicationId,
+    null,
+  );
   return read({ limits: ledger.services.limits, defaultMode, ledger, applicationIndex }, request);
 }
 

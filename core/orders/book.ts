@@ -133,8 +133,8 @@ export async function judged(
   // A history that the engine has adopted may lack a vault, or have another in its place.
   const places = orders
     .map(({ vaultId }) => placeOf(vaultId))
-    .filter((place) => hasSlot(ledger, place));
-  const located = await readVaults(ledger, places);
+    .filter((place) => hasSlot(ledger, place, null));
+  const located = await readVaults(ledger, places, null);
   const vaults = new Map(located.map((each) => [packVaultId(each.place), each]));
   const found = orders.map(({ vaultId }) => vaults.get(vaultId) ?? null);
   const ended = await lineageFaults(ledger, found);
@@ -223,7 +223,7 @@ export async function readOrder(
 
 export function isOrderOf(ledger: Ledger, caller: OrderCaller, order: OrderRecord): boolean {
   return typeof caller === "string"
-    ? order.applicationIndex === ledger.tenants.application(caller).applicationIndex
+    ? order.applicationIndex === ledger.tenants.application(caller, null).applicationIndex
     : order.maker === requireAddress("owner", caller.owner);
 }
 
@@ -296,7 +296,9 @@ function wantedBy(ledger: Ledger, caller: OrderCaller, filter: OrderFilter): Wan
     ...rest,
     ...(rest.sort === "price" && { status: "open" as const }),
     ...(!isApplication && { maker: requireAddress("owner", caller.owner) }),
-    application: isApplication ? ledger.tenants.application(caller).applicationIndex : undefined,
+    application: isApplication
+      ? ledger.tenants.application(caller, null).applicationIndex
+      : undefined,
     asset,
     wantAsset,
   };

@@ -40,7 +40,7 @@ export async function requireMarket(
   owner: Address,
   applicationId: Uuid,
 ): Promise<void> {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   if (!(await isUser(ledger, owner, applicationIndex)))
     throw new MintmarkError("application_not_found");
   requireListing(await readTerms(ledger, applicationIndex), { owner });

@@ -189,7 +189,7 @@ async function fillsSince(
   since: number,
   most: number,
 ): Promise<number> {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const index = prefixOf.applicationOrder(0, applicationIndex);
   let count = 0;
   for await (const [, stored] of ledger.store.entries({

@@ -69,7 +69,7 @@ export function requireListing({ listing }: OrderTermsRecord, caller: VaultCalle
 }
 
 export async function termsOf(ledger: Ledger, applicationId: Uuid): Promise<OrderTerms> {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   return termsView(ledger, await readTerms(ledger, applicationIndex));
 }
 

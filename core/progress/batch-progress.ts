@@ -180,7 +180,7 @@ export function newestCommitted(
   if (chainId !== ledger.services.settlement.chainId) return [];
   return MODES.flatMap((mode) => {
     const wanted: BatchRecord[] = [];
-    for (let at = committedCount(ledger, mode) - 1; at >= 0; at--) {
+    for (let at = committedCount(ledger, mode, null) - 1; at >= 0; at--) {
       const batch = ledger.batches.records[mode].durable.get(at);
       if (batch === undefined || !isWanted(batch)) break;
       wanted.push(batch);

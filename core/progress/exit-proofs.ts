@@ -28,7 +28,7 @@ async function countedProof(
   options?: ProofOptions,
 ): Promise<BatchVaultProof> {
   const proof = await proofs.vaultProof(ledger, vaultId, options);
-  const [ended] = await lineageFaults(ledger, await readVaults(ledger, [placeOf(vaultId)]));
+  const [ended] = await lineageFaults(ledger, await readVaults(ledger, [placeOf(vaultId)], null));
   if (ended) throw ended;
   const refutation = await proofs.provenRefutation(ledger, vaultId);
   return { ...proof, ...(refutation && { refutation }) };

@@ -37,7 +37,7 @@ export function voidRunAt(
 export function requireNotVoid(
   voids: VoidTables,
   { mode, batchNumber, slot }: VaultPlace,
-  group: Group | null = null,
+  group: Group | null,
 ): readonly VoidedRun[] {
   const runs = voids[mode].view(group).get(batchNumber) ?? [];
   const run = runAt(runs, slot);

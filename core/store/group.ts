@@ -99,8 +99,8 @@ export class Table<K, V> {
    * The writer's view, perhaps not durable yet, for a change; the readers' view for null. Only a
    * change has a group, so no reader sees what is not durable.
    */
-  view(group: Group | null | undefined): ReadonlyMap<K, V> {
-    return group == null ? this.#durable : this.#latest;
+  view(group: Group | null): ReadonlyMap<K, V> {
+    return group === null ? this.#durable : this.#latest;
   }
 
   /** The record that the disk may have already: it can be a moment ahead of the readers' view. */

@@ -370,7 +370,7 @@ export function keysOf(context: EngineContext): Keys {
       }),
     list: (applicationId, page = {}) =>
       listOf(context, "keys", applicationId, page, (start, ledger) => {
-        const { applicationIndex: index } = ledger.tenants.application(applicationId);
+        const { applicationIndex: index } = ledger.tenants.application(applicationId, null);
         const view = (key: KeyRecord) => (key.ofPerson ? null : keyView(ledger, key));
         return tablePage(
           ledger.tenants.keys.durable,
@@ -384,7 +384,7 @@ export function keysOf(context: EngineContext): Keys {
       const { ledger } = context;
       const key = ledger.tenants.keys.named(keyId, null);
       const isOwn =
-        key?.applicationIndex === ledger.tenants.application(applicationId).applicationIndex;
+        key?.applicationIndex === ledger.tenants.application(applicationId, null).applicationIndex;
       if (key === undefined || key.ofPerson || !isOwn) throw new MintmarkError("key_not_found");
       return keyView(ledger, key);
     },

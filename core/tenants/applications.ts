@@ -72,7 +72,7 @@ export function applicationsOf(context: EngineContext): Applications {
   return {
     create: async (application, wait) => createApplication(context, application, wait),
     get: async (applicationId) =>
-      applicationView(context.ledger.tenants.application(applicationId)),
+      applicationView(context.ledger.tenants.application(applicationId, null)),
     list: (page = {}) =>
       listOf(context, "applications", "", page, (start, ledger) =>
         tablePage(ledger.tenants.applications.durable, start, applicationView, page.order),

@@ -424,7 +424,7 @@ export function assetsOf(context: EngineContext): Assets {
     get,
     list: (applicationId, filter = {}) =>
       listOf(context, "assets", applicationId, filter, (start, ledger) => {
-        const { applicationIndex } = ledger.tenants.application(applicationId);
+        const { applicationIndex } = ledger.tenants.application(applicationId, null);
         const view = (record: AssetRecord) => {
           const asset = record.removed ? null : assetView(ledger, record, applicationIndex);
           return asset !== null && assetMatches(asset, filter) ? asset : null;

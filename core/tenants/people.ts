@@ -100,7 +100,7 @@ export function peopleOf(context: EngineContext): People {
         const index =
           applicationId === null
             ? null
-            : ledger.tenants.application(applicationId).applicationIndex;
+            : ledger.tenants.application(applicationId, null).applicationIndex;
         const view = (record: PersonRecord) => personView(ledger, record, null);
         const numbers = ledger.tenants.peopleOf.numbers(index);
         return tablePage(ledger.tenants.people.durable, start, view, page.order, numbers);
@@ -151,7 +151,7 @@ export function peopleOf(context: EngineContext): People {
           const log =
             applicationId === null
               ? 0
-              : ledger.tenants.application(applicationId).applicationIndex + 1;
+              : ledger.tenants.application(applicationId, null).applicationIndex + 1;
           const count = ledger.tenants.auditCounts.durable.get(log)?.count ?? 0;
           // A position is the number of an entry in its log.
           const newest = Math.min(after ?? count, count) - 1;

@@ -93,7 +93,7 @@ export function signInsOf(context: EngineContext): SignIns {
           "role_missing",
           "Name an application: the operator's people belong to none.",
         );
-      const named = ledger.tenants.application(applicationId);
+      const named = ledger.tenants.application(applicationId, null);
       return { applicationId: named.applicationId, keyId: personId, scopes: SCOPES_OF.operator };
     },
   };
@@ -111,7 +111,9 @@ export function actorOf(
 ): Actor {
   const personIndex = ledger.tenants.people.named(signIn.person.personId, null)?.personIndex ?? -1;
   const named =
-    applicationId === undefined ? null : ledger.tenants.application(applicationId).applicationIndex;
+    applicationId === undefined
+      ? null
+      : ledger.tenants.application(applicationId, null).applicationIndex;
   const require = (group: Group | null): PersonRecord => {
     const person = usable(ledger, ledger.tenants.people.view(group).get(personIndex), group);
     requireRight(person.role, right);
@@ -191,7 +193,7 @@ function byAddress(
 ): readonly number[] {
   const wallet = requireAddress("address", address);
   const named = applicationId
-    ? ledger.tenants.application(applicationId).applicationIndex
+    ? ledger.tenants.application(applicationId, null).applicationIndex
     : applicationId;
   const people = ledger.tenants.peopleByWallet
     .records(wallet, null)

@@ -112,7 +112,7 @@ async function findOrCreate(
   refuse: (positions: readonly number[], owner: Address) => never,
   signal?: AbortSignal,
 ): Promise<User[]> {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const keysOf = ({ userId, ownerAddress }: AskedUser) => [
     keyOf.owner(ownerAddress, applicationIndex),
     ...(userId === null ? [] : [keyOf.userId(applicationIndex, userId)]),
@@ -174,7 +174,7 @@ async function userPage(
   { ownerAddress, reference, order }: UserFilter,
   { after, limit }: PageStart,
 ): Promise<PageEntries<User>> {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   /** The key of a user in the index; without one, their prefix. */
   const keyAt = (...user: [] | [userIndex: number]): Buffer => {
     if (ownerAddress !== undefined)

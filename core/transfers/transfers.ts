@@ -130,7 +130,7 @@ async function isListOf(
   { applicationIndex, transfers }: TransferListRecord,
 ): Promise<boolean> {
   if (typeof caller === "string")
-    return ledger.tenants.application(caller).applicationIndex === applicationIndex;
+    return ledger.tenants.application(caller, null).applicationIndex === applicationIndex;
   const [giver] = await readUsers(ledger, applicationIndex, [transfers[0]?.userIndex ?? 0]);
   return giver?.ownerAddress === requireAddress("owner", caller.owner);
 }

@@ -39,7 +39,7 @@ export function listTransfers(
 ): List<TransferList> {
   return listOf(context, "transfers", applicationId, filter, async ({ after, limit }, ledger) => {
     const { status, createdAfter, createdBefore } = filter;
-    const { applicationIndex } = ledger.tenants.application(applicationId);
+    const { applicationIndex } = ledger.tenants.application(applicationId, null);
     const index = prefixOf.applicationTransfer(applicationIndex);
     const [part] =
       (await narrow(ledger, applicationId, { type: "transfer", createdAfter, createdBefore })) ??
@@ -97,8 +97,8 @@ export async function transferListView(
   // An adopted list can take vaults of several applications, and ids that no batch has made.
   const spent = outputs
     .map(({ transfer }) => placeOf(transfer.vaultId))
-    .filter((place) => hasSlot(ledger, place));
-  const located = await readVaults(ledger, spent);
+    .filter((place) => hasSlot(ledger, place, null));
+  const located = await readVaults(ledger, spent, null);
   const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
   const listed = outputs.map((output) => ({ list, output }));
   const amounts = await lists.amountsOf(ledger, listed);
@@ -231,7 +231,7 @@ export interface VaultHistory {
 }
 
 export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<VaultHistory> {
-  batchAt(ledger, placeOf(vaultId));
+  batchAt(ledger, placeOf(vaultId), null);
   const before: HistoryStep[] = [];
   for (let maker = await lists.makerOf(ledger, placeOf(vaultId)); maker !== null; ) {
     before.unshift(await stepOf(ledger, maker.list, maker.output));
@@ -257,7 +257,9 @@ async function stepOf(
   const { vaultId, to } = transfer;
   // A record of a hostile operator can spend an id that no batch has made.
   const source = placeOf(vaultId);
-  const from = hasSlot(ledger, source) ? (await readVault(ledger, source)).owner : ZERO_ADDRESS;
+  const from = hasSlot(ledger, source, null)
+    ? (await readVault(ledger, source)).owner
+    : ZERO_ADDRESS;
   const place = lists.placeIn(list, position);
   const [amount = null] = await lists.amountsOf(ledger, [{ list, output }]);
   return {

@@ -34,7 +34,7 @@ export async function balancesFrom(
   const summing = new Work(options);
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;
-  const within = { from: 0, to: ledger.tenants.application(applicationId).nextSequence };
+  const within = { from: 0, to: ledger.tenants.application(applicationId, null).nextSequence };
   const sums = await ledger.readers.tokenSums.of(holding, within.to, (sums) =>
     addTransactions(ledger, holding, sums, within.to, summing),
   );
@@ -75,7 +75,7 @@ async function balancesOf(
     ({ assetIndex }) => ledger.tenants.standards[assetIndex] === "erc721",
   );
   const places = unique.flatMap(({ made }) => made ?? []);
-  const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
+  const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places, null));
   const vaultOf = new Map(unique.map((first, i) => [first, vaults[i]]));
   return firsts.flatMap((first) => {
     const vault = vaultOf.get(first);
@@ -232,7 +232,7 @@ async function addTransfers(
     return [{ place, sequence: list.firstSequence + position }];
   });
   const places = gained.map(({ place }) => place);
-  const vaults = await readVaults(ledger, places);
+  const vaults = await readVaults(ledger, places, null);
   return vaults.flatMap(({ place, vault }, i) => {
     // A record that L1 does not count holds no units.
     if (vault.amount === 0n) return [];
@@ -254,7 +254,7 @@ async function addDeposit(
 ): Promise<Made[]> {
   if (ledger.tenants.standards[assetIndex] === "erc721") return [];
   const place = { mode: "made", batchNumber: making, slot } as const;
-  const { vault } = (await readVaults(ledger, [place]))[0]!;
+  const { vault } = (await readVaults(ledger, [place], null))[0]!;
   const sum = sums.ofMint(assetIndex, vault.blob, sequence);
   sum.amount += vault.amount;
   return [{ place, sum }];
@@ -269,7 +269,7 @@ async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void>
     records[i] === undefined ? [] : [{ ...one, record: records[i] }],
   );
   const places = touched.map(({ place }) => place);
-  const vaults = await readVaults(ledger, places);
+  const vaults = await readVaults(ledger, places, null);
   for (const [i, { sum, record }] of touched.entries()) {
     const { vault } = vaults[i]!;
     const activity = decodeActivity(record);

@@ -37,7 +37,7 @@ export function vaultsOf(context: EngineContext): Vaults {
   return {
     async get(applicationId, vaultId) {
       const { ledger } = context;
-      const { applicationIndex } = ledger.tenants.application(applicationId);
+      const { applicationIndex } = ledger.tenants.application(applicationId, null);
       const place = placeOf(vaultId);
       const vault = await readVault(ledger, place);
       if (vault.applicationIndex !== applicationIndex || vault.amount === 0n)
@@ -69,8 +69,12 @@ export function vaultsOf(context: EngineContext): Vaults {
           listed,
         );
         const places = found.flatMap((one) => vaultOf(ledger, one) ?? []);
-        const { applicationIndex } = ledger.tenants.application(applicationId);
-        const views = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
+        const { applicationIndex } = ledger.tenants.application(applicationId, null);
+        const views = await vaultViews(
+          ledger,
+          applicationIndex,
+          await readVaults(ledger, places, null),
+        );
         // A transfer is found under its giver, too, and in the mode of the vault that it spends.
         const wanted = { userId, ownerAddress, dataAvailabilityMode };
         return { data: views.filter((vault) => isWanted(vault, wanted)), next };
@@ -84,7 +88,7 @@ export function vaultsOf(context: EngineContext): Vaults {
       const { ledger } = context;
       const place = placeOf(vaultId);
       const vault = await readVault(ledger, place);
-      requireNotVoid(ledger.batches.voids, place);
+      requireNotVoid(ledger.batches.voids, place, null);
       return contentOf(place, vault, ledger.tenants.assetAt(vault.assetIndex));
     },
   };

@@ -116,6 +116,7 @@ async function viewsOf(
   const located = await readVaults(
     ledger,
     found.flatMap((one) => vaultOf(ledger, one) ?? []),
+    null,
   );
   const vaultIds = located.map(({ place }) => packVaultId(place));
   const [vaults, activities] = await Promise.all([

@@ -43,7 +43,7 @@ export async function vaultsOfToken(
   const { tokenId } = filter;
   requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
   const work = new Work(options);
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const places: VaultPlace[] = [];
   const items: BoundItems = new Map();
   for (const asset of assetsOf(ledger, applicationIndex, filter.assetId)) {
@@ -66,7 +66,7 @@ export async function vaultsOfToken(
   // The index in memory can be a moment ahead of the disk.
   const known = new Map(
     places
-      .filter((place) => hasSlot(ledger, place) && isAfter(place, after))
+      .filter((place) => hasSlot(ledger, place, null) && isAfter(place, after))
       .map((place) => [positionOf(place), place]),
   );
   const ordered = [...known].sort(([a], [b]) => a - b);
@@ -76,6 +76,7 @@ export async function vaultsOfToken(
   const located = await readVaults(
     ledger,
     page.map(([, place]) => place),
+    null,
   );
   const own = located.filter(({ vault }) => vault.applicationIndex === applicationIndex);
   const vaults = await vaultViews(ledger, applicationIndex, own);
@@ -120,8 +121,8 @@ async function placesOfUnique(
   const places = refs
     .filter((ref) => ref < FIRST_PENDING)
     .map((ref) => ledger.batches.refs.placeOf(ref))
-    .filter((place) => hasSlot(ledger, place));
-  const located = await readVaults(ledger, places);
+    .filter((place) => hasSlot(ledger, place, null));
+  const located = await readVaults(ledger, places, null);
   const minted = located.filter(({ vault: { assetIndex, blob } }) => {
     return (
       assetIndex === asset.assetIndex &&

@@ -41,7 +41,7 @@ export async function narrow(
   applicationId: Uuid,
   filter: TransactionFilter,
 ): Promise<readonly Part[] | null> {
-  const { applicationIndex, nextSequence } = ledger.tenants.application(applicationId);
+  const { applicationIndex, nextSequence } = ledger.tenants.application(applicationId, null);
   const users = await usersOf(ledger, applicationId, filter);
   const { vaultId, mintId, reference, assetId, type, createdAfter, createdBefore } = filter;
   const vault =
@@ -297,7 +297,7 @@ async function usersOf(
   applicationId: Uuid,
   { userId, ownerAddress }: TransactionFilter,
 ) {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const owned = new Set<number>();
   if (ownerAddress !== undefined) {
     const prefix = keyOf.owner(requireAddress("ownerAddress", ownerAddress), applicationIndex);
@@ -321,7 +321,7 @@ export async function findMint(
   applicationId: Uuid,
   mintId: Uuid,
 ): Promise<Journaled<MintEntry>> {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const reference = await ledger.store.get(keyOf.mint(requireUuid("mintId", mintId)));
   const found =
     reference === undefined ? null : await readMint(ledger.store, sequenceIn(reference));

@@ -137,9 +137,9 @@ async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Fo
   // A hostile operator's record can spend an id that no batch has made. Then its own slot stands
   // for that vault.
   const known = places.map((place, i) =>
-    hasSlot(ledger, place) ? place : (placeIn(list, outputs[i]!.position) ?? place),
+    hasSlot(ledger, place, null) ? place : (placeIn(list, outputs[i]!.position) ?? place),
   );
-  const spent = await readVaults(ledger, known);
+  const spent = await readVaults(ledger, known, null);
   return outputs.map((output, i): Found => {
     const { position, transfer } = output;
     const { assetIndex, blob } = spent[i]!.vault;
@@ -165,7 +165,7 @@ async function depositIn(
 ): Promise<Found> {
   const { making, slot, sequence, userIndex, assetIndex } = entry;
   const place = { mode: "made", batchNumber: making, slot } as const;
-  const { vault } = (await readVaults(ledger, [place]))[0]!;
+  const { vault } = (await readVaults(ledger, [place], null))[0]!;
   const source = { type: "deposit", time, vault } as const;
   return { sequence, userIndex, place, made: place, assetIndex, blob: vault.blob, source };
 }

@@ -50,7 +50,7 @@ export async function findPage(
   options: ScanOptions,
   wanted = (_: Found) => true,
 ) {
-  const { applicationIndex } = ledger.tenants.application(applicationId);
+  const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const parts = await narrow(ledger, applicationId, filter);
   if (parts === null) return { found: [], next: null };
   const scan = { applicationIndex, parts, order, after };
@@ -245,7 +245,7 @@ export function transactionsOf(context: EngineContext): Transactions {
   return {
     async get(applicationId, transactionId) {
       const { ledger } = context;
-      const { applicationIndex } = ledger.tenants.application(applicationId);
+      const { applicationIndex } = ledger.tenants.application(applicationId, null);
       const [, id, position] =
         /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
       if (id === undefined) {
@@ -281,7 +281,7 @@ export function transactionsOf(context: EngineContext): Transactions {
         return {
           data: await views(
             ledger,
-            ledger.tenants.application(applicationId).applicationIndex,
+            ledger.tenants.application(applicationId, null).applicationIndex,
             found,
           ),
           next,

@@ -80,7 +80,7 @@ export async function amountsOf(
 ): Promise<(bigint | null)[]> {
   const places = listed.map(({ list, output }) => placeIn(list, output.position));
   const present = places.flatMap((place) => place ?? []);
-  const vaults = await readVaults(ledger, present);
+  const vaults = await readVaults(ledger, present, null);
   const made = new Map<VaultPlace | null, bigint>(
     vaults.map(({ place, vault }) => [place, vault.amount]),
   );

@@ -54,7 +54,7 @@ export async function usageOf(
   { limit, cursor, ...options }: UsageOptions,
 ): Promise<Usage> {
   const { ledger } = context;
-  const { applicationIndex, nextSequence } = ledger.tenants.application(applicationId);
+  const { applicationIndex, nextSequence } = ledger.tenants.application(applicationId, null);
   const bounds = boundsOf(options, ledger.services.clock());
   const sequences = await sequencesAt(ledger, applicationIndex, bounds, 0, nextSequence);
   const periods = bounds.slice(1).map((until, i): UsagePeriod => {

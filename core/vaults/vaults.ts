@@ -36,7 +36,7 @@ function ownedBy(
     const owner = requireAddress("owner", caller.owner);
     return (vault) => vault.owner === owner;
   }
-  const { applicationIndex } = ledger.tenants.application(caller.applicationId);
+  const { applicationIndex } = ledger.tenants.application(caller.applicationId, null);
   return (vault) => vault.applicationIndex === applicationIndex;
 }
 
@@ -88,7 +88,7 @@ export function present<Name extends string>(times: Partial<Record<Name, number 
 export function batchAt(
   ledger: Ledger,
   { mode, batchNumber, slot }: VaultPlace,
-  group: Group | null = null,
+  group: Group | null,
 ): BatchRecord {
   const batch = ledger.batches.records[mode].view(group).get(batchNumber);
   if (batch === undefined || slot >= batch.vaultCount) throw new MintmarkError("vault_not_found");
@@ -99,7 +99,7 @@ export function batchAt(
  * Whether the store has a slot. The engine may have adopted another history after it reported the
  * slot.
  */
-export function hasSlot(ledger: Ledger, place: VaultPlace, group: Group | null = null): boolean {
+export function hasSlot(ledger: Ledger, place: VaultPlace, group: Group | null): boolean {
   return (
     place.slot <
     (ledger.batches.records[place.mode].view(group).get(place.batchNumber)?.vaultCount ?? 0)
@@ -138,8 +138,8 @@ export async function latestVault(
 }
 
 export async function readVault(ledger: Ledger, place: VaultPlace): Promise<StoredVault> {
-  batchAt(ledger, place);
-  return ((await readVaults(ledger, [place]))[0] as LocatedVault).vault;
+  batchAt(ledger, place, null);
+  return ((await readVaults(ledger, [place], null))[0] as LocatedVault).vault;
 }
 
 /** Each vault, in order; null for one that is not the caller's. Throws for a malformed id. */
@@ -150,8 +150,8 @@ export async function ownVaults(
 ): Promise<(LocatedVault | null)[]> {
   const isOwn = ownedBy(ledger, caller);
   const places = asked.map(({ vaultId }) => placeOf(vaultId));
-  const present = places.filter((place) => hasSlot(ledger, place));
-  const found = await readVaults(ledger, present);
+  const present = places.filter((place) => hasSlot(ledger, place, null));
+  const found = await readVaults(ledger, present, null);
   const own = new Map(
     found.filter(({ vault }) => isOwn(vault)).map((located) => [located.place, located]),
   );
@@ -181,7 +181,7 @@ export function commonTo(ledger: Ledger, located: readonly (LocatedVault | null)
 export async function readVaults(
   ledger: Ledger,
   places: readonly VaultPlace[],
-  group: Group | null = null,
+  group: Group | null,
 ) {
   const keys = new Map<string, Buffer>();
   for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));

@@ -127,7 +127,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     },
     list: (applicationId, page = {}) =>
       listOf(context, "webhooks", applicationId, page, (start, ledger) => {
-        const { applicationIndex } = ledger.tenants.application(applicationId);
+        const { applicationIndex } = ledger.tenants.application(applicationId, null);
         const view = (record: WebhookRecord) =>
           record.status === "deleted" ? null : webhookView(ledger, record);
         const numbers = ledger.tenants.webhooksOf.numbers(applicationIndex);
@@ -217,7 +217,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     },
     deliverable(applicationId) {
       const { ledger } = context;
-      const { suspended, applicationIndex } = ledger.tenants.application(applicationId);
+      const { suspended, applicationIndex } = ledger.tenants.application(applicationId, null);
       const own = suspended ? [] : ledger.tenants.webhooksOf.records(applicationIndex, null);
       return own
         .filter(({ status }) => status === "active")
@@ -265,7 +265,7 @@ async function requireNext(
   { onPage, signal = ledger.writer.ended }: SkipOptions = {},
 ): Promise<void> {
   const { applicationId, delivered } = webhook;
-  const { applicationIndex, eventCount } = ledger.tenants.application(applicationId);
+  const { applicationIndex, eventCount } = ledger.tenants.application(applicationId, null);
   const refusal = (rule: string) => argumentError("sequence", rule);
   if (!Number.isSafeInteger(sequence) || sequence > eventCount)
     throw refusal(

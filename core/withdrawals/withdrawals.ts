@@ -114,7 +114,7 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
     },
     async get(applicationId, withdrawalId) {
       const { ledger } = context;
-      const { applicationIndex } = ledger.tenants.application(applicationId);
+      const { applicationIndex } = ledger.tenants.application(applicationId, null);
       const stored = await ledger.store.get(
         keyOf.withdrawal(requireUuid("withdrawalId", withdrawalId)),
       );
