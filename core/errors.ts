@@ -183,6 +183,11 @@ export function argumentError(name: string, rule: string, cause?: unknown): Mint
   return new MintmarkError("validation_failed", `${name} ${rule}`, { issues, cause });
 }
 
+/** A refusal of what was given, as a whole. */
+export function invalid(detail: string): MintmarkError {
+  return new MintmarkError("validation_failed", detail);
+}
+
 /** The words of an error, or of anything else that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

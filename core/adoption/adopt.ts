@@ -1,5 +1,5 @@
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { findUser } from "../ledger/user-records.ts";
@@ -33,8 +33,7 @@ export async function adopt(
   { assets = [], signal }: AdoptingOptions = {},
 ): Promise<Adopted> {
   const { ledger } = context;
-  if (ledger.l1.divergence === null)
-    throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+  if (ledger.l1.divergence === null) throw invalid("The store is not diverged from L1.");
   const known = new Set(
     [...ledger.tenants.assets.durable.values()].filter(({ removed }) => !removed).map(assetName),
   );

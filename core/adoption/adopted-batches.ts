@@ -1,7 +1,7 @@
 import { isCommitted } from "../batches/batches.ts";
 import { putDerived } from "../batches/seal.ts";
 import { failWithdrawals, releaseVaults, requestedIn, tellFailed } from "../batches/void-slots.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { tellSealed } from "../events/event-log.ts";
 import type { BatchTables } from "../ledger/batch-tables.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
@@ -45,8 +45,7 @@ export async function adoptHistory(
     while (ledger.batches.sealings[mode].size > 0)
       await Promise.allSettled(ledger.batches.sealings[mode].values());
   return writer.alone(async (group) => {
-    if (ledger.l1.divergence === null)
-      throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+    if (ledger.l1.divergence === null) throw invalid("The store is not diverged from L1.");
     const dropped = await droppedBatches(ledger, group, adopted);
     const incoming = await incomingBatches({ ledger, group, holderOf }, adopted, dropped);
     const lost = await lostOf(ledger, group, dropped, incoming);

@@ -1,5 +1,5 @@
 import { requireBlock } from "../blocks.ts";
-import { MintmarkError, messageOf } from "../errors.ts";
+import { invalid, MintmarkError, messageOf } from "../errors.ts";
 import { batchIdOf, type Hash } from "../model.ts";
 import type { AssetId, CommittedBlobs, L1Reader } from "../ports.ts";
 import { BLOB_BYTES, blobBatchData } from "../protocol/blob-batch.ts";
@@ -190,10 +190,7 @@ export async function checkedBatch(
     (blobs === undefined || (await hasBlobs(data, blobs.versionedHashes, kzg)))
   )
     return batch;
-  throw new MintmarkError(
-    "validation_failed",
-    `the data does not match batch ${mode}-${batchNumber} on L1`,
-  );
+  throw invalid(`the data does not match batch ${mode}-${batchNumber} on L1`);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import type { AssetId, BatchHeader, ProvenHop, VaultContent, VaultProof } from "../ports.ts";
 import {
@@ -251,7 +251,7 @@ async function opened(
   );
   const proof = openedProof({ ...blobs, leftOut: batch.leftOut }, vault, openings.flat());
   if (verifyVaultProof(batch.batchRoot, proof)) return proof;
-  throw new MintmarkError("validation_failed", "the blobs do not hold this vault at its slot");
+  throw invalid("the blobs do not hold this vault at its slot");
 }
 
 /** The operator or L1 tells a batch from others of its number by these. */

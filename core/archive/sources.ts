@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { backoffDelay, pause, retryAfterMs } from "../backoff.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { batchIdOf, type Hash, type Mode } from "../model.ts";
 import { BLOB_BYTES } from "../protocol/blob-batch.ts";
 import { hexToBytes } from "../protocol/hex.ts";
@@ -186,7 +186,7 @@ export class BeaconNode implements BlobSource {
 function blobsOf(answer: { readonly data?: unknown } | null): Uint8Array[] {
   const blobs = answer?.data;
   if (!Array.isArray(blobs) || blobs.length > MAX_BLOBS)
-    throw new MintmarkError("validation_failed", "the answer is not a list of blobs");
+    throw invalid("the answer is not a list of blobs");
   return blobs.map((blob) => hexToBytes(String(blob), BLOB_BYTES));
 }
 
@@ -218,9 +218,6 @@ export class BlobFolder implements BlobSource {
     });
     if (found === null) return null;
     if (found.size === BLOB_BYTES) return readFile(path);
-    throw new MintmarkError(
-      "validation_failed",
-      `${hash}.blob has ${found.size} bytes, not ${BLOB_BYTES}`,
-    );
+    throw invalid(`${hash}.blob has ${found.size} bytes, not ${BLOB_BYTES}`);
   }
 }

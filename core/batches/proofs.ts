@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { BlobRecords, OnKzgProofs } from "../ledger/openings.ts";
 import { batchIdOf, type Hash, type Mode, type VaultId } from "../model.ts";
@@ -183,14 +183,11 @@ export async function vaultMultiproof(
     .map((vaultId) => requireOfBatch(provablePlace(ledger, vaultId)))
     .sort((a, b) => a.slot - b.slot);
   const [first] = places;
-  if (first === undefined) throw new MintmarkError("validation_failed", "name at least one vault");
+  if (first === undefined) throw invalid("name at least one vault");
   if (
     places.some(({ mode, batchNumber }) => mode !== first.mode || batchNumber !== first.batchNumber)
   )
-    throw new MintmarkError(
-      "validation_failed",
-      "the vaults of one multiproof must be of one batch",
-    );
+    throw invalid("the vaults of one multiproof must be of one batch");
   const slots = places.map(({ slot }) => slot);
   const batch = await provableBatch(ledger, first, slots);
   const { record, batchRoot, assets, tree, pages } = batch;
@@ -309,7 +306,7 @@ function requireOfBatch(place: VaultPlace): BatchVaultPlace {
   if (place.mode !== "made") return place;
   const detail =
     "L1 made this vault, and no batch holds it. Ask for the proof of this vault alone.";
-  throw new MintmarkError("validation_failed", detail);
+  throw invalid(detail);
 }
 
 /** The place of a provable vault. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
@@ -320,10 +317,7 @@ function provablePlace(ledger: Ledger, vaultId: VaultId, isTransferred = false):
   requireSealed(batch);
   // Its leaf binds the signed transfer, so its proof begins with the vault that the mint made.
   if (batch.transfers && !isTransferred)
-    throw new MintmarkError(
-      "validation_failed",
-      "A transfer made this vault. Ask for the proof of this vault alone.",
-    );
+    throw invalid("A transfer made this vault. Ask for the proof of this vault alone.");
   runs.requireNotVoid(ledger.batches.voids, place, null);
   return place;
 }
@@ -345,10 +339,7 @@ async function provableBatch(
 ) {
   const record = findBatch(ledger, mode, batchNumber);
   if (record.inBlobs)
-    throw new MintmarkError(
-      "validation_failed",
-      "Vaults in blobs have no common proof. Ask for each one's proof.",
-    );
+    throw invalid("Vaults in blobs have no common proof. Ask for each one's proof.");
   const voids = runs.zeroRuns(ledger.batches.voids[mode].durable.get(batchNumber) ?? []);
   const mask = runs.voidMask(voids, record.vaultCount);
   const assets = record.assets ?? [];

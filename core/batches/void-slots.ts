@@ -1,5 +1,5 @@
 import type { WaitOptions } from "../abort.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import { derivedAgain, isLong, readBatchVaults, recordsAgain } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -53,11 +53,7 @@ export async function voidSlots(
   const early = await derivedEarly(ledger, mode, batchNumber, slots).catch(() => null);
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestUncommitted(ledger, group, mode, batchNumber);
-    if (batch.transfers)
-      throw new MintmarkError(
-        "validation_failed",
-        "A batch of transfers is taken back as a whole.",
-      );
+    if (batch.transfers) throw invalid("A batch of transfers is taken back as a whole.");
     const known = ledger.batches.voids[mode].view(group).get(batchNumber);
     const added = addedRuns(known ?? [], slots, batch.vaultCount);
     if (added.length === 0) return batch;
@@ -350,8 +346,7 @@ export function placesOf(batch: BatchRecord, assets: readonly LeftOut[]): LeftOu
   return assets
     .map((each) => {
       const asset = (batch.assets ?? []).findIndex((known) => compareAssets(known, each) === 0);
-      if (asset < 0)
-        throw new MintmarkError("validation_failed", `the batch holds no asset ${each.assetType}`);
+      if (asset < 0) throw invalid(`the batch holds no asset ${each.assetType}`);
       return { asset, failure: requireText("failure", each.failure, 2000) };
     })
     .sort((a, b) => a.asset - b.asset);

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { Turns } from "../at-once.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 
 /**
  * The tables of a journal. Each settlement contract has one row in the first. `body` is encrypted.
@@ -183,7 +183,7 @@ export async function requireReplication(connection: Connection, single: boolean
           ? "synchronous_standby_names is empty, so the journal would have one copy. Name a standby there, " +
             "or set MINTMARK_JOURNAL_COPIES=1 to accept the loss of all mints since the last commit with that disk"
           : null;
-  if (wrong !== null) throw new MintmarkError("validation_failed", `MINTMARK_JOURNAL: ${wrong}.`);
+  if (wrong !== null) throw invalid(`MINTMARK_JOURNAL: ${wrong}.`);
 }
 
 function failureOf(cause: unknown): MintmarkError {

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { Stack } from "../stack.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
 import {
@@ -109,10 +109,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
    */
   static async open(options: PostgresOptions): Promise<PostgresJournal> {
     if (options.shard.length === 0 || options.shard.length > 40)
-      throw new MintmarkError(
-        "validation_failed",
-        "The journal's shard must have 1 to 40 characters.",
-      );
+      throw invalid("The journal's shard must have 1 to 40 characters.");
     const journal = new PostgresJournal(options);
     try {
       await requireReplication(journal.#reader, options.single === true);

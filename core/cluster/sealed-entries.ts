@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -40,7 +40,7 @@ export class JournalKeys {
       keys.every((key) => key.length === KEY_BYTES);
     if (!isSound) {
       const detail = "Give one or more different keys of 32 random bytes for the journal.";
-      throw new MintmarkError("validation_failed", detail);
+      throw invalid(detail);
     }
   }
 

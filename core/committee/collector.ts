@@ -1,6 +1,6 @@
 import { getSignPayload } from "ox/TypedData";
 import type { TypedDataDefinition } from "viem";
-import { MintmarkError, messageOf } from "../errors.ts";
+import { invalid, MintmarkError, messageOf } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import type { Committee, HistoryPoint, L1Reader, ProposedBatch } from "../ports.ts";
 import type { MemberSignature } from "../protocol/attestation.ts";
@@ -75,8 +75,7 @@ export function collectAttestations(options: CollectorOptions): Collector {
   async function epochInForce(): Promise<bigint> {
     const { epoch, committeeHash: inForce } = await l1.committee();
     if (committeeHash(epoch, own) === inForce) return epoch;
-    throw new MintmarkError(
-      "validation_failed",
+    throw invalid(
       `the committee in force at ${l1.settlement.contract} (epoch ${epoch}) is not ${own.threshold} of ` +
         `${own.members.join(", ")}; configure the members and the threshold of the contract's last CommitteeChanged event`,
     );

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { Address, Standard } from "../model.ts";
 import type {
   L1Enterer,
@@ -87,8 +87,4 @@ async function requireEnterable(
     throw invalid(
       `${token} has a cap of ${cap} base units, so its tokens never come back: keep them on L1`,
     );
-}
-
-function invalid(detail: string): MintmarkError {
-  return new MintmarkError("validation_failed", detail);
 }

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { Address, BlobScheme, Hex, Standard, VaultId } from "../model.ts";
 import { BLOB_SCHEMES, batchIdOf, STANDARDS } from "../model.ts";
 import type { ProvenVault, Settlement, VaultContent } from "../ports.ts";
@@ -141,7 +141,7 @@ export function requireFittingParts(kit: ExitKit): void {
 }
 
 function unfit(what: string): MintmarkError {
-  return new MintmarkError("validation_failed", `The exit kit is damaged: ${what}.`);
+  return invalid(`The exit kit is damaged: ${what}.`);
 }
 
 /**
@@ -162,7 +162,7 @@ export function readFile<T>(text: string, sort: string, read: Read<T>): T {
   } catch (error) {
     const what = error instanceof SyntaxError ? "it is not JSON" : (error as Error).message;
     if (!(error instanceof SyntaxError || error instanceof MintmarkError)) throw error;
-    throw new MintmarkError("validation_failed", `This is not ${sort}: ${what}.`);
+    throw invalid(`This is not ${sort}: ${what}.`);
   }
 }
 
@@ -174,10 +174,7 @@ export function exitKit(place: string, json: unknown): ExitKit {
   };
   // A kit of another version has other fields, of which the first would be called unknown.
   if (format === EXIT_KIT_FORMAT && Number.isInteger(version) && version !== EXIT_KIT_VERSION)
-    throw new MintmarkError(
-      "validation_failed",
-      `it has version ${version}; this version of Mintmark reads ${EXIT_KIT_VERSION}`,
-    );
+    throw invalid(`it has version ${version}; this version of Mintmark reads ${EXIT_KIT_VERSION}`);
   const { chainId, contract, vault, tip, hops, refutation, ...file } = kitFile(place, json);
   return {
     settlement: { chainId, contract },

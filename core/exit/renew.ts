@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { type Address, MAX_AMOUNT, type VaultId } from "../model.ts";
 import type { L1Receipt, L1Renewer, RenewedVault, WithdrawalCall } from "../ports.ts";
 import { ZERO_ADDRESS } from "../protocol/hex.ts";
@@ -51,7 +51,7 @@ export async function renewWithKits(options: RenewalOptions): Promise<RenewalRes
   if (!(await l1.hasMakings())) {
     const { chainId, contract } = l1.settlement;
     const detail = `${contract} on chain ${chainId} makes no vaults, so none can be renewed. Withdraw them.`;
-    throw new MintmarkError("validation_failed", detail);
+    throw invalid(detail);
   }
   const plans: ExitPlan[] = [];
   for (const kit of kits) {
@@ -161,8 +161,4 @@ async function timeOn(l1: RenewalOptions["l1"]): Promise<bigint> {
 
 function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
-}
-
-function invalid(detail: string): MintmarkError {
-  return new MintmarkError("validation_failed", detail);
 }

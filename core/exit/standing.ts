@@ -1,5 +1,5 @@
 import { blockRanges, commitsIn } from "../blocks.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { batchIdOf, type VaultId } from "../model.ts";
 import type { CommitEvent, L1Reader, ProvenHop } from "../ports.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
@@ -81,7 +81,7 @@ export async function verified(kit: ExitKit, l1: StandingChain): Promise<Standin
   const withdrawnBefore = await l1.withdrawn(tip.vaultId, token.standard);
   if (owner !== tip.owner || left + withdrawnBefore !== tip.amount) {
     const detail = `The kit names ${tip.amount} units of ${tip.owner}, and L1 ${left + withdrawnBefore} of ${owner}.`;
-    throw new MintmarkError("validation_failed", detail);
+    throw invalid(detail);
   }
   return { kit, withdrawnBefore, left };
 }

@@ -1,5 +1,5 @@
 import { zeroAddress } from "viem";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import type { L1Receipt } from "../ports.ts";
 import type { L1Settler, TradeSide } from "../protocol/trade.ts";
@@ -166,7 +166,3 @@ const offer = object({
   }),
   signature: hex(1, 4_096),
 });
-
-function invalid(detail: string): MintmarkError {
-  return new MintmarkError("validation_failed", detail);
-}

@@ -1,5 +1,5 @@
 import { pause } from "../backoff.ts";
-import { type ErrorCode, MintmarkError } from "../errors.ts";
+import { type ErrorCode, invalid, MintmarkError } from "../errors.ts";
 import type { Address, Hash, VaultId } from "../model.ts";
 import type { L1Committer, L1Owner, L1Reader, L1Receipt, WithdrawalCall } from "../ports.ts";
 import { sharesOf, tipIdOf } from "../protocol/transfer-proof.ts";
@@ -90,13 +90,10 @@ export async function planExit(options: ExitOptions): Promise<ExitPlan> {
   ) {
     const meant = `${settlement.contract} on chain ${settlement.chainId}`;
     const detail = `The kit is for ${meant}; the RPC serves chain ${l1.settlement.chainId}.`;
-    throw new MintmarkError("validation_failed", detail);
+    throw invalid(detail);
   }
   if (account.toLowerCase() !== tip.owner)
-    throw new MintmarkError(
-      "validation_failed",
-      `The key belongs to ${account}; the vault's owner is ${tip.owner}.`,
-    );
+    throw invalid(`The key belongs to ${account}; the vault's owner is ${tip.owner}.`);
   const { left, withdrawnBefore, kit: complete } = await standingOf(kit, l1, options);
   const wanted = quantity ?? left;
   if (left === 0n)
@@ -174,10 +171,7 @@ export interface VaultExit {
 export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]> {
   const { kits, l1, account, recipient, fromBlock, onSent, signal } = options;
   if (new Set(kits.map(({ tip }) => tip.vaultId)).size !== kits.length)
-    throw new MintmarkError(
-      "validation_failed",
-      "Two of the kits are of one vault. Give each vault once.",
-    );
+    throw invalid("Two of the kits are of one vault. Give each vault once.");
   const exits = new Map<VaultId, VaultExit>();
   const ready: WithdrawalCall[] = [];
   for (const kit of kits) {

@@ -1,5 +1,5 @@
 import { DURABLE, TEXT } from "../archive/keys.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import { canonicalBlob } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
@@ -132,18 +132,14 @@ export class LocalMintRecord extends UsageBook {
 }
 
 function entryOf({ id, token, owner, amount, tokenId, blob }: RecordedMint): Entry {
-  if (!ID.test(id))
-    throw new MintmarkError(
-      "validation_failed",
-      "id must have 1 to 255 printable ASCII characters",
-    );
+  if (!ID.test(id)) throw invalid("id must have 1 to 255 printable ASCII characters");
   if (typeof amount !== "bigint" || amount < 1n || amount > MAX_UINT256)
     throw new MintmarkError(
       "amount_out_of_range",
       "The amount must be a whole number from 1 to 2^256 - 1.",
     );
   if (tokenId !== undefined && blob !== undefined)
-    throw new MintmarkError("validation_failed", "give tokenId or the blob, not both");
+    throw invalid("give tokenId or the blob, not both");
   if (tokenId !== undefined) requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
   const named =
     tokenId === undefined ? (blob ?? "") : bytesToHex(new TextEncoder().encode(tokenId.toString()));

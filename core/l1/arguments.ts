@@ -7,7 +7,7 @@ import {
   size,
   slice,
 } from "viem";
-import { MintmarkError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import {
   type BlobScheme,
   type Hash,
@@ -119,10 +119,7 @@ export function packedConsents(assets: readonly AssetId[], consents: readonly Co
         assets.findIndex((each) => compareAssets(each, asset) === 0),
       );
       if (indexes.includes(-1) || size(signature) > MAX_SIGNATURE_BYTES)
-        throw new MintmarkError(
-          "validation_failed",
-          "The consent does not belong to the batch, or it is too long.",
-        );
+        throw invalid("The consent does not belong to the batch, or it is too long.");
       const named = [indexes.length, ...indexes].map((index) => bytes(index, 1));
       return concatHex([...named, bytes(size(signature), 2), signature]);
     }),
@@ -239,7 +236,7 @@ function packedItem(call: WithdrawalCall, number: number | null): Hex {
   if (size(body) <= MAX_ITEM_BYTES) return concatHex([bytes(size(body), 2), bytes(slot, 3), body]);
   const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
   const message = `withdrawal of vault ${tipIdOf(call)}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
-  throw new MintmarkError("validation_failed", message);
+  throw invalid(message);
 }
 
 /** The records that have made the vault, in front of its item; nothing for a minted one. */
@@ -280,8 +277,7 @@ function listedWord(call: WithdrawalCall, number: number): Hex {
   const { vault, authorization } = call;
   const tipId = tipIdOf(call);
   const position = authorization?.list.findIndex(({ vaultId }) => vaultId === tipId) ?? -1;
-  if (position < 0)
-    throw new MintmarkError("validation_failed", `the list does not name vault ${tipId}`);
+  if (position < 0) throw invalid(`the list does not name vault ${tipId}`);
   const hasAmount = vault.amount !== 1n;
   const flags = IS_LISTED | (hasAmount ? HAS_AMOUNTS : 0);
   const place = [bytes(flags, 1), bytes(number, 1), bytes(position, 2)];

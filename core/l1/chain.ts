@@ -1,7 +1,7 @@
 import type { TransactionReceipt } from "viem";
 import * as viem from "viem";
 import * as actions from "viem/actions";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { CALL_GAS, CONSENT_GAS, GAS_PER_BYTE, SIGNATURE_GAS, TRANSACTION_GAS } from "../gas.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import type { IssuerReader, L1Committer, L1Reader } from "../ports.ts";
@@ -78,10 +78,7 @@ export function chainReads(connection: L1Connection): ChainReads {
       if (receipt === null) return null;
       const { status, contractAddress, blockNumber } = receipt;
       if (status !== "success" || !contractAddress)
-        throw new MintmarkError(
-          "validation_failed",
-          `Transaction ${txHash} created no contract, or failed.`,
-        );
+        throw invalid(`Transaction ${txHash} created no contract, or failed.`);
       const { input } = await askL1(doing, () => actions.getTransaction(client, { hash: txHash }));
       return { contract: contractAddress.toLowerCase() as Address, input, blockNumber };
     },

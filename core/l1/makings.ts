@@ -1,6 +1,6 @@
 import { encodeFunctionData, parseAbi, size } from "viem";
 import { call as callContract, getCode, simulateContract } from "viem/actions";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { L1Enterer, L1Renewer, WithdrawalCall } from "../ports.ts";
 import type { L1Settler, Trade } from "../protocol/trade.ts";
 import { tipIdOf } from "../protocol/transfer-proof.ts";
@@ -135,5 +135,5 @@ function renewalCall(calls: readonly WithdrawalCall[]) {
   const bytes = size(encodeFunctionData(call));
   if (bytes <= MAX_RENEWAL_BYTES) return call;
   const detail = `The proofs of ${calls.length} vaults have ${bytes} bytes, and a renewal at most ${MAX_RENEWAL_BYTES}. Renew fewer at once.`;
-  throw new MintmarkError("validation_failed", detail);
+  throw invalid(detail);
 }

@@ -11,7 +11,7 @@ import {
   toFunctionSelector,
   toFunctionSignature,
 } from "viem";
-import { MintmarkError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import { TRADE_GAS } from "../gas.ts";
 import { MAX_AMOUNT, MAX_BATCH_VAULTS } from "../model.ts";
 import type { Trade, TradeSide } from "../protocol/trade.ts";
@@ -49,7 +49,7 @@ export function settlementArguments(trades: readonly Trade[], tradeGas = TRADE_G
     if (!assets.has(key)) assets.set(key, own);
     const index = [...assets.keys()].indexOf(key);
     if (index < MAX_TRADED_ASSETS) return index;
-    throw fault(`the trades are of more than ${MAX_TRADED_ASSETS} assets of batches`);
+    throw invalid(`the trades are of more than ${MAX_TRADED_ASSETS} assets of batches`);
   };
   const packed = trades.flatMap(({ maker, taker }) => [
     packedSide(maker, taker, indexOf(maker)),
@@ -129,14 +129,15 @@ function tradedAsset({ vault, header, assetPath }: TradeSide) {
 function packedSide(side: TradeSide, other: TradeSide, asset: number): Hex {
   const { vault, order, signature, siblings } = side;
   const tip = tipIdOf(side);
-  if (order.vaultId !== tip) throw fault(`the order of vault ${tip} names vault ${order.vaultId}`);
+  if (order.vaultId !== tip)
+    throw invalid(`the order of vault ${tip} names vault ${order.vaultId}`);
   requireFits(order, other);
   const slot = Number(vault.vaultId % BigInt(MAX_BATCH_VAULTS));
   const units = unitsOf(order.give, side);
   const want = unitsOf(order.want, other);
   const { withdrawnBefore: before } = order;
   const given = unitsOf(other.order.give, other);
-  if (want > given) throw fault(`the order of vault ${tip} wants more than it is given`);
+  if (want > given) throw invalid(`the order of vault ${tip} wants more than it is given`);
   const parts: readonly (readonly [flag: number, bytes: Hex] | false)[] = [
     (vault.amount !== 1n || units !== 1n) && [HAS_AMOUNTS, u64s(vault.amount, units)],
     want !== given && [HAS_WANT, u64s(want)],
@@ -148,7 +149,7 @@ function packedSide(side: TradeSide, other: TradeSide, asset: number): Hex {
   ];
   const kept = parts.filter((part) => part !== false);
   const flags = kept.reduce((sum, [flag]) => sum | flag, 0);
-  const long = () => fault(`the side of vault ${tip} has more than ${MAX_SIDE_BYTES} bytes`);
+  const long = () => invalid(`the side of vault ${tip} has more than ${MAX_SIDE_BYTES} bytes`);
   if (size(signature) > MAX_SIDE_BYTES) throw long();
   const body = concatHex([
     ...[bytes(flags, 1), bytes(asset, 1), bytes(slot, 3)],
@@ -165,15 +166,15 @@ function packedSide(side: TradeSide, other: TradeSide, asset: number): Hex {
 function requireFits({ vaultId, want, taker }: OrderMessage, other: TradeSide): void {
   const { give } = other.order;
   if (want.token.toLowerCase() !== give.token.toLowerCase() || want.id !== give.id)
-    throw fault(`the order of vault ${vaultId} wants another token than it is given`);
+    throw invalid(`the order of vault ${vaultId} wants another token than it is given`);
   const owner = tipOwnerOf(other);
   if (BigInt(taker) !== 0n && taker.toLowerCase() !== owner)
-    throw fault(`the order of vault ${vaultId} is not for ${owner}`);
+    throw invalid(`the order of vault ${vaultId} is not for ${owner}`);
 }
 
 function packedShares({ vaultId, shares }: OrderMessage, other: TradeSide): Hex {
   if (shares.length > MAX_ORDER_SHARES)
-    throw fault(`the order of vault ${vaultId} has more than ${MAX_ORDER_SHARES} shares`);
+    throw invalid(`the order of vault ${vaultId} has more than ${MAX_ORDER_SHARES} shares`);
   const { token, id } = other.order.give;
   const packed = shares.flatMap(({ to, amount }): [Address, Hex] => [
     to,
@@ -191,15 +192,11 @@ function wayOf({ hops = [], refutation }: TradeSide): Hex {
 
 /** An item's amount in quantized units of the asset that this side gives. */
 function unitsOf({ amount }: OrderItem, { quantum }: TradeSide): bigint {
-  if (amount % quantum !== 0n) throw fault(`${amount} base units are no multiple of ${quantum}`);
+  if (amount % quantum !== 0n) throw invalid(`${amount} base units are no multiple of ${quantum}`);
   const units = amount / quantum;
   if (units <= MAX_AMOUNT) return units;
-  throw fault(`${amount} base units are more than a vault holds`);
+  throw invalid(`${amount} base units are more than a vault holds`);
 }
 
 const bytes = (value: bigint | number, size: number) => numberToHex(value, { size });
 const u64s = (...values: readonly bigint[]) => concatHex(values.map((value) => bytes(value, 8)));
-
-function fault(message: string): MintmarkError {
-  return new MintmarkError("validation_failed", message);
-}

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Hash, Hex, Uuid } from "../model.ts";
@@ -113,10 +113,7 @@ export async function forgetIdempotencyKeys(
 ): Promise<number> {
   const { ledger, writer } = context;
   if (!Number.isSafeInteger(before) || before < 0)
-    throw new MintmarkError(
-      "validation_failed",
-      "before must be a time in milliseconds since 1970",
-    );
+    throw invalid("before must be a time in milliseconds since 1970");
   let forgotten = 0;
   for (;;) {
     signal?.throwIfAborted();

@@ -1,5 +1,5 @@
 import type { WaitOptions } from "../abort.ts";
-import { argumentError, MintmarkError } from "../errors.ts";
+import { argumentError, invalid, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Address, Mode, Principal, Uuid } from "../model.ts";
 import { requireScope } from "../tenants/api-keys.ts";
@@ -70,10 +70,7 @@ export function mintsOf(context: EngineContext): Mints {
 
 function requireIdempotencyKey(key: string): string {
   if (typeof key !== "string" || !/^[\x20-\x7e]{1,255}$/.test(key))
-    throw new MintmarkError(
-      "validation_failed",
-      "an idempotency key is 1 to 255 printable ASCII characters",
-    );
+    throw invalid("an idempotency key is 1 to 255 printable ASCII characters");
   return key;
 }
 

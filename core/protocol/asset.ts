@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import type { Address, Hash, Hex, Standard } from "../model.ts";
 import { requireBigint } from "./bounds.ts";
 import { hashOf, wordOf } from "./hex.ts";
@@ -31,10 +31,7 @@ const MASK_250 = (1n << 250n) - 1n;
 export function assetType(standard: Standard, token: Address, quantum: bigint): Hash {
   requireBigint("quantum", quantum, 1n, MAX_QUANTUM);
   if (standard !== "erc20" && quantum !== 1n) {
-    throw new MintmarkError(
-      "validation_failed",
-      `the quantum of an ${standard} asset must be 1, got ${quantum}`,
-    );
+    throw invalid(`the quantum of an ${standard} asset must be 1, got ${quantum}`);
   }
   const hash = hashOf([4, 12, 20, 32], SELECTORS[standard], 0, token, quantum);
   return wordOf(BigInt(hash) & MASK_250);

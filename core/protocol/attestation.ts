@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { bytesToHex, hashOf, packed } from "./hex.ts";
@@ -75,8 +75,7 @@ function requireCommittee(threshold: number, members: readonly Address[]): void 
   let previous = "";
   for (const member of members) {
     const lower = member.toLowerCase();
-    if (lower <= previous)
-      throw new MintmarkError("validation_failed", `committee member ${member} does not ascend`);
+    if (lower <= previous) throw invalid(`committee member ${member} does not ascend`);
     previous = lower;
   }
 }
@@ -91,10 +90,7 @@ function requireSignatures(
   for (const { memberIndex, vs } of signatures) {
     requireInteger("memberIndex", memberIndex, previous + 1, memberCount - 1);
     if ((BigInt(vs) & (Y_PARITY_BIT - 1n)) > MAX_S) {
-      throw new MintmarkError(
-        "validation_failed",
-        `the signature of member ${memberIndex} has a high s`,
-      );
+      throw invalid(`the signature of member ${memberIndex} has a high s`);
     }
     previous = memberIndex;
   }

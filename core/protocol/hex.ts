@@ -1,5 +1,5 @@
 import { bytesToHex as bareHex } from "@noble/hashes/utils.js";
-import { MintmarkError } from "../errors.ts";
+import { invalid, type MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import { createKeccak } from "./keccak/index.ts";
 
@@ -36,7 +36,7 @@ export function bytesToHex(bytes: Uint8Array): Hex {
 export function hexToBytes(hex: string, length?: number): Uint8Array {
   const bytes = new Uint8Array(Math.max(0, (hex.length - 2) >> 1));
   if (!fill(hex, bytes, 0)) {
-    throw new MintmarkError("validation_failed", `not 0x hex of whole bytes: ${excerpt(hex)}`);
+    throw invalid(`not 0x hex of whole bytes: ${excerpt(hex)}`);
   }
   if (length !== undefined && bytes.length !== length) {
     throw notHexOf(length, hex);
@@ -72,10 +72,7 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 function notHexOf(length: number, hex: string): MintmarkError {
-  return new MintmarkError(
-    "validation_failed",
-    `expected 0x hex of ${length} bytes, got ${excerpt(hex)}`,
-  );
+  return invalid(`expected 0x hex of ${length} bytes, got ${excerpt(hex)}`);
 }
 
 function excerpt(text: string): string {

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import type { Hash } from "../model.ts";
 import type { BatchHeader, MadeVault } from "../ports.ts";
 import { BatchTree } from "./batch-tree.ts";
@@ -65,8 +65,7 @@ export function makingRoot(making: Making): Hash {
 export function proveMadeVault(making: CountedMaking, slot: number): MadeVaultProof {
   const { types, manifest, contents, tree, root: batchRoot } = treesOf(making);
   const vault = contents[slot];
-  if (vault === undefined)
-    throw new MintmarkError("validation_failed", `making ${making.making} has no slot ${slot}`);
+  if (vault === undefined) throw invalid(`making ${making.making} has no slot ${slot}`);
   const assetPath = pathIn(manifest, types.indexOf(vault.assetType));
   const siblings = unpackHashes(tree.siblings(slot));
   const leaf = bytesToHex(tree.leaf(slot));

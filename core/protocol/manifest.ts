@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import { BATCH_KINDS, type BatchKind, type Hash, type Series } from "../model.ts";
 import type { AssetId, AssetPath } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
@@ -103,10 +103,8 @@ export function manifestPath(
   leftOut: readonly number[] = [],
 ): AssetPath {
   const index = assets.findIndex((each) => compareAssets(each, asset) === 0);
-  if (index < 0)
-    throw new MintmarkError("validation_failed", "The batch's manifest does not name this asset.");
-  if (leftOut.includes(index))
-    throw new MintmarkError("validation_failed", "The batch's manifest leaves this asset out.");
+  if (index < 0) throw invalid("The batch's manifest does not name this asset.");
+  if (leftOut.includes(index)) throw invalid("The batch's manifest leaves this asset out.");
   return pathIn(manifestLeaves(assets, leftOut), index);
 }
 
@@ -143,7 +141,7 @@ export function requireManifest(assets: readonly AssetId[]): void {
   requireInteger("number of assets", assets.length, 0, MAX_BATCH_ASSETS);
   for (let i = 1; i < assets.length; i++) {
     if (compareAssets(assets[i - 1] as AssetId, assets[i] as AssetId) >= 0) {
-      throw new MintmarkError("validation_failed", `asset ${i} of the manifest does not ascend`);
+      throw invalid(`asset ${i} of the manifest does not ascend`);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import { MAX_BATCH_VAULTS } from "../model.ts";
 import { requireInteger } from "./bounds.ts";
 import { HASH_BYTES, hashAt } from "./hex.ts";
@@ -85,10 +85,8 @@ function requireAscendingSlots(slots: readonly number[], count: number): void {
   let previous = -1;
   for (const slot of slots) {
     requireInteger("slot", slot, 0, count - 1);
-    if (slot <= previous)
-      throw new MintmarkError("validation_failed", `slot ${slot} does not ascend`);
+    if (slot <= previous) throw invalid(`slot ${slot} does not ascend`);
     previous = slot;
   }
-  if (slots.length === 0)
-    throw new MintmarkError("validation_failed", "a multiproof needs at least one slot");
+  if (slots.length === 0) throw invalid("a multiproof needs at least one slot");
 }

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { VaultContent, VaultProof } from "../ports.ts";
 import {
@@ -86,10 +86,7 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: VaultProo
   const count = 1 + more;
   const blobs = siblings.length - 1 - count * OPENING_WORDS - (more > 0 ? 1 : 0);
   if (mode !== "zk-rollup" || blobs < 1) {
-    throw new MintmarkError(
-      "validation_failed",
-      "the words are not those that open a vault's elements",
-    );
+    throw invalid("the words are not those that open a vault's elements");
   }
   const [manifest, ...hashes] = siblings.slice(0, 1 + blobs) as [Hash, ...Hash[]];
   const root = batchRoot(

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, type MintmarkError } from "../errors.ts";
 import { type Hash, MAX_BATCH_VAULTS, type Series } from "../model.ts";
 import type {
   AssetId,
@@ -234,7 +234,7 @@ function treeRootOf({ vault, vaultCount, siblings, assetPath }: VaultProof): Has
 }
 
 function notInBatch(): MintmarkError {
-  return new MintmarkError("validation_failed", "the batch does not hold this vault at its slot");
+  return invalid("the batch does not hold this vault at its slot");
 }
 
 /**

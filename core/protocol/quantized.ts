@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { MAX_AMOUNT } from "../model.ts";
 
 /** Decimals and quantum of an ERC-20 token. */
@@ -51,8 +51,4 @@ export function decimalAmount(amount: bigint, { decimals, quantum }: Units): str
   const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
   const whole = digits.slice(0, digits.length - decimals);
   return decimals === 0 || fraction === "" ? whole : `${whole}.${fraction}`;
-}
-
-function invalid(detail: string): MintmarkError {
-  return new MintmarkError("validation_failed", detail);
 }

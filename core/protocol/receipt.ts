@@ -1,5 +1,5 @@
 import { getSignPayload } from "ox/TypedData";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import {
   type Address,
   type Hash,
@@ -119,8 +119,7 @@ export function receiptContents(
   return vaults.map(
     ({ vaultId, ownerAddress: owner, assetId, assetType, amount, mintingBlob: blob }) => {
       const chainId = chainIds[assetId];
-      if (chainId === undefined)
-        throw new MintmarkError("validation_failed", `the chain of asset ${assetId} is missing`);
+      if (chainId === undefined) throw invalid(`the chain of asset ${assetId} is missing`);
       return {
         vaultId: BigInt(vaultId),
         chainId: BigInt(chainId),
@@ -186,9 +185,7 @@ export function receiptOf(reply: MintReply, vaultId: VaultId | string): VaultRec
     return receiptIn(reply, vaultId);
   } catch (error) {
     // The reply comes from a server, so it can have any form.
-    throw error instanceof MintmarkError
-      ? error
-      : new MintmarkError("validation_failed", "this is no reply of a mint");
+    throw error instanceof MintmarkError ? error : invalid("this is no reply of a mint");
   }
 }
 
@@ -200,7 +197,7 @@ function receiptIn({ vaults, receipt }: MintReply, vaultId: VaultId | string): V
     throw new MintmarkError("vault_not_found", "The mint has no such vault.");
   const tree = new BatchTree(contentHashes(contents));
   if (bytesToHex(tree.root) !== receipt.root || contents.length !== receipt.count) {
-    throw new MintmarkError("validation_failed", "these are not the vaults of the receipt");
+    throw invalid("these are not the vaults of the receipt");
   }
   const { count, time, signature } = receipt;
   return { vault, index, count, siblings: unpackHashes(tree.siblings(index)), time, signature };

@@ -1,4 +1,4 @@
-import { argumentError, MintmarkError } from "../errors.ts";
+import { argumentError, invalid } from "../errors.ts";
 import { MAX_BATCH_VAULTS, type Mode, SERIES, type VaultId } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 
@@ -47,11 +47,7 @@ export type VaultPlace = BatchVaultPlace | MadeVaultPlace;
  */
 export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
   const bit = SERIES.indexOf(mode);
-  if (bit < 0)
-    throw new MintmarkError(
-      "validation_failed",
-      `mode must be one of ${SERIES.join(", ")}, got ${mode}`,
-    );
+  if (bit < 0) throw invalid(`mode must be one of ${SERIES.join(", ")}, got ${mode}`);
   if (mode === "made") return packMadeVaultId({ making: BigInt(batchNumber), slot });
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
   requireInteger("slot", slot, 0, MAX_BATCH_VAULTS - 1);

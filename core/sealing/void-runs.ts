@@ -1,4 +1,4 @@
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import type { Series } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { compareAssets } from "../protocol/manifest.ts";
@@ -59,10 +59,7 @@ export function addedRuns(
     const whole =
       Number.isInteger(firstSlot) && Number.isInteger(count) && firstSlot >= 0 && count >= 1;
     if (!whole || firstSlot + count > vaultCount)
-      throw new MintmarkError(
-        "validation_failed",
-        `slots must be within the batch's ${vaultCount}`,
-      );
+      throw invalid(`slots must be within the batch's ${vaultCount}`);
     const reason = requireText("failure", failure, 2000);
     for (let slot = firstSlot; slot < firstSlot + count; slot++) {
       if (runAt(known, slot) === null) failures.set(slot, reason);

@@ -2,7 +2,7 @@ import type { Adopted } from "../adoption/adopted-batches.ts";
 import { type AdoptedBatch, type AdoptedBatches, assetName } from "../adoption/incoming.ts";
 import { CommittedData, type DataSources } from "../archive/committed-data.ts";
 import { askable, commitsIn } from "../blocks.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { type Address, MODES, type Standard } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { AssetId, CommitEvent, L1Reader } from "../ports.ts";
@@ -43,8 +43,7 @@ export function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
 
 async function adoptWith(options: AdoptOptions, committed: CommittedData): Promise<Adopted> {
   const { engine, l1, signal } = options;
-  if (engine.operator.divergence() === null)
-    throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+  if (engine.operator.divergence() === null) throw invalid("The store is not diverged from L1.");
   const finalized = await l1.finalizedBlockNumber();
   const newest = await l1.state();
   const commits = await Array.fromAsync(

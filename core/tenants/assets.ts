@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
-import { argumentError, MintmarkError } from "../errors.ts";
+import { argumentError, invalid, MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { TenantLedger } from "../ledger/ledger.ts";
@@ -178,10 +178,7 @@ function changeAsset(
 /** Throws `validation_failed` when the application has as many assets of its own as it may. */
 function requireFew(ledger: TenantLedger, applicationIndex: number): void {
   if (ledger.tenants.assetsOf.numbers(applicationIndex).length >= MAX_OWN_ASSETS)
-    throw new MintmarkError(
-      "validation_failed",
-      `An application has at most ${MAX_OWN_ASSETS} assets of its own.`,
-    );
+    throw invalid(`An application has at most ${MAX_OWN_ASSETS} assets of its own.`);
 }
 
 function defined<T extends object>(fields: T): Partial<T> {

@@ -2,7 +2,7 @@ import type { WaitOptions } from "../abort.ts";
 import { batchView, latestUncommitted } from "../batches/batches.ts";
 import { openAhead, sealClosed } from "../batches/seal.ts";
 import { failVoidWithdrawals, pendingIn, sealAnew, UNSENT } from "../batches/void-slots.ts";
-import { MintmarkError } from "../errors.ts";
+import { invalid, MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import { GAS_PER_GROUP, GAS_PER_SLOT, GAS_PER_WORD, TRANSFERS_GAS } from "../gas.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
@@ -219,8 +219,7 @@ export async function takeBackTransfers(
   const reason = requireText("failure", failure, 2000);
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestUncommitted(ledger, group, "zk-rollup", batchNumber);
-    if (!batch.transfers)
-      throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
+    if (!batch.transfers) throw invalid("The batch is not one of transfers.");
     const lists = await transferLists.listsOfBatch(ledger, batch);
     const vaults = await readBatchVaults(ledger, batch);
     const run = { firstSlot: 0, count: batch.vaultCount, failure: reason };

@@ -22,7 +22,7 @@ export async function restoreRecords(
 ): Promise<number> {
   const records = recordsIn(target);
   const report = (problem: string): never => {
-    throw invalid(problem);
+    throw unrestorable(problem);
   };
   const reference = await referenceOf(target, report, commit, () => records.flush());
   await derive(target, reference, following, (expected) => records.put(expected.map(asPut)));
@@ -33,7 +33,7 @@ export async function restoreRecords(
   return reference.entries;
 }
 
-export function invalid(problem: string): MintmarkError {
+export function unrestorable(problem: string): MintmarkError {
   return new MintmarkError("store_corrupt", `The journal gives no store: ${problem}.`);
 }
 

@@ -8,7 +8,7 @@ import { LevelStore } from "../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { Commit } from "./reference-derive.ts";
-import { invalid, recordsIn, restoreRecords } from "./restore-records.ts";
+import { recordsIn, restoreRecords, unrestorable } from "./restore-records.ts";
 import { PROGRESS_EVERY, type VerifyOptions } from "./verify.ts";
 import { restoreOnThread } from "./verify-thread.ts";
 
@@ -87,7 +87,7 @@ async function formatOver(journal: Journal): Promise<readonly StoreOperation[]> 
     requireFormat("The journal", entry.formatVersion);
     return entry.formatVersion === FORMAT_VERSION ? [] : [formatRecord(FORMAT_VERSION)];
   }
-  throw invalid("it is empty");
+  throw unrestorable("it is empty");
 }
 
 function notEmpty(): MintmarkError {

@@ -1,4 +1,4 @@
-import { MintmarkError } from "../../errors.ts";
+import { invalid, MintmarkError } from "../../errors.ts";
 import type { Hex } from "../../model.ts";
 import { AnsweringThread, type PendingQuestion } from "../../thread.ts";
 import { BLOB_BYTES, ELEMENT_BYTES } from "../blob-batch.ts";
@@ -154,10 +154,7 @@ export async function withKzg<T>(
 
 function checked(blob: Uint8Array): Uint8Array {
   if (blob.length !== BLOB_BYTES) {
-    throw new MintmarkError(
-      "validation_failed",
-      `a blob has ${BLOB_BYTES} bytes, not ${blob.length}`,
-    );
+    throw invalid(`a blob has ${BLOB_BYTES} bytes, not ${blob.length}`);
   }
   return blob;
 }
