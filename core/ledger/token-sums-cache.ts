@@ -1,11 +1,17 @@
-import type { Hex } from "../model.ts";
+import type { Hex, VaultId } from "../model.ts";
 import { Recent } from "../recent.ts";
 
 // Sums in each generation, about 200 bytes each. A user without sums counts as one.
 const GENERATION = 50_000;
 
+/** Vaults whose holders one reader looks up. With more changes, all sums are made anew. */
+const MOST_CHANGED = 256;
+
 /** Adds a user's later transactions to its sums. */
 type AddTransactions = (sums: TokenSums) => Promise<void>;
+
+/** The users who hold these vaults. */
+type HoldersOf = (vaultIds: readonly VaultId[]) => Promise<readonly number[]>;
 
 /** Sums under construction, and whether their inputs have changed since. */
 interface Summing {
@@ -21,13 +27,22 @@ export class TokenSumsCache {
   readonly #known = new Recent<"user", number, TokenSums>(GENERATION, ({ size }) => 1 + size);
   // Sums under way, by user. Concurrent callers share one computation.
   readonly #summing = new Map<number, Summing>();
+  /** Vaults that have changed, and whose holders nobody has looked up since. */
+  readonly #changed = new Set<VaultId>();
+  #lookUp: Promise<void> | null = null;
 
   /**
    * A user's sums over the transactions before `to`, and possibly later ones. `add` brings them up
    * to `to`. It may stop for its own caller, who cannot pay for more or is gone; then another one
    * who waits for the sums begins anew.
    */
-  async of({ userIndex }: Holding, to: number, add: AddTransactions): Promise<TokenSums> {
+  async of(
+    { userIndex }: Holding,
+    to: number,
+    add: AddTransactions,
+    holdersOf: HoldersOf,
+  ): Promise<TokenSums> {
+    while (this.#changed.size > 0 || this.#lookUp !== null) await this.#forgetChanged(holdersOf);
     for (;;) {
       const running = this.#summing.get(userIndex);
       // They may lack changes since they were begun. That is fine for earlier callers, not for this
@@ -39,6 +54,7 @@ export class TokenSumsCache {
   }
 
   forgetAll(): void {
+    this.#changed.clear();
     this.#known.clear();
     for (const running of this.#summing.values()) running.stale = true;
   }
@@ -48,6 +64,31 @@ export class TokenSumsCache {
     this.#known.take("user", userIndex);
     const running = this.#summing.get(userIndex);
     if (running !== undefined) running.stale = true;
+  }
+
+  /**
+   * Drops the sums of a vault's holder, whom the change does not name. The next reader looks it up.
+   */
+  forgetHolderOf(vaultId: VaultId): void {
+    this.#changed.add(vaultId);
+    if (this.#changed.size > MOST_CHANGED) this.forgetAll();
+  }
+
+  #forgetChanged(holdersOf: HoldersOf): Promise<void> {
+    if (this.#lookUp !== null) return this.#lookUp;
+    const vaultIds = [...this.#changed];
+    this.#changed.clear();
+    this.#lookUp = holdersOf(vaultIds)
+      .then(
+        (users) => {
+          for (const userIndex of users) this.forget(userIndex);
+        },
+        () => this.forgetAll(),
+      )
+      .finally(() => {
+        this.#lookUp = null;
+      });
+    return this.#lookUp;
   }
 
   #begin(userIndex: number, to: number, add: AddTransactions): Promise<TokenSums> {

@@ -4,9 +4,10 @@ import { MODES, SERIES } from "../model.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { StoreOperation } from "../store/ports.ts";
-import { type BatchRecord, batchRecord, headRecord } from "../store/records.ts";
+import { type BatchRecord, batchRecord, headRecord, transferListRecord } from "../store/records.ts";
 import { PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, VaultColumns } from "../store/vault-columns.ts";
+import { outputsOf, usersOf } from "../vaults/transfer-lists.ts";
 import { historyOf } from "./load-batches.ts";
 import { enablementOf, indexEntry, loadRecord } from "./start.ts";
 
@@ -63,12 +64,23 @@ export class Replica {
     else if (prefix === PREFIX.batch)
       this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
     else {
-      if (prefix === PREFIX.voids || prefix === PREFIX.activity)
-        ledger.readers.tokenSums.forgetAll();
+      this.#forgetSums(key, bytes);
       if (prefix === PREFIX.entry) indexEntry(ledger, key, bytes);
       loadRecord(ledger, key, bytes);
     }
     return prefix === PREFIX.application ? key.readUInt32BE(1) : null;
+  }
+
+  /** Forgets the sums of the users whose vaults a record changes. */
+  #forgetSums(key: Buffer, bytes: Buffer): void {
+    const { tokenSums } = this.#ledger.readers;
+    const prefix = key[0];
+    // Void slots are rare, and a batch of them can have thousands of holders.
+    if (prefix === PREFIX.voids) tokenSums.forgetAll();
+    if (prefix === PREFIX.activity) tokenSums.forgetHolderOf(key.readBigUInt64BE(1));
+    if (prefix !== PREFIX.transferList) return;
+    const list = decodeRecord(transferListRecord, bytes, `Record ${key.toString("hex")}`);
+    for (const user of usersOf(outputsOf(list))) tokenSums.forget(user);
   }
 
   #remove(key: Buffer): boolean {

@@ -2,8 +2,8 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { PageStart } from "../ledger/list.ts";
 import type { Holding, TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
 import { findUser } from "../ledger/user-records.ts";
-import type { Uuid, Vault } from "../model.ts";
-import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import type { Uuid, Vault, VaultId } from "../model.ts";
+import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -35,8 +35,11 @@ export async function balancesFrom(
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;
   const within = { from: 0, to: ledger.tenants.application(applicationId, null).nextSequence };
-  const sums = await ledger.readers.tokenSums.of(holding, within.to, (sums) =>
-    addTransactions(ledger, holding, sums, within.to, summing),
+  const sums = await ledger.readers.tokenSums.of(
+    holding,
+    within.to,
+    (sums) => addTransactions(ledger, holding, sums, within.to, summing),
+    (vaultIds) => holdersOf(ledger, vaultIds),
   );
   // The sums have no bound, and the page has: it tells of both, and counts its own part.
   const onExamined = (transactions: number) => options.onExamined?.(summing.done + transactions);
@@ -47,6 +50,11 @@ export async function balancesFrom(
   const { found, next } = await collect(ledger, scan, limit, wanted, work);
   await work.tell();
   return { data: await balancesOf(ledger, applicationIndex, sums, found), next };
+}
+
+async function holdersOf(ledger: Ledger, vaultIds: readonly VaultId[]): Promise<number[]> {
+  const vaults = await readVaults(ledger, vaultIds.map(unpackVaultId), null);
+  return vaults.map(({ vault }) => vault.userIndex);
 }
 
 /**
