@@ -111,6 +111,8 @@ export class WebhookDispatcher {
   readonly #options: Required<DispatcherOptions>;
   readonly #deliverer: Deliverer;
   readonly #running = new Map<string, Running>();
+  /** The ids of each application's running webhooks. */
+  readonly #runningOf = new Map<string, Set<string>>();
   /**
    * The newest of each webhook, oldest first. In memory only: the disk would cost a write for each
    * delivery.
@@ -197,9 +199,8 @@ export class WebhookDispatcher {
   #adjust(applicationId: string): void {
     const deliverable = this.#engine.operator.webhooks.deliverable(applicationId);
     const wanted = new Map(deliverable.map((webhook) => [webhook.webhookId, webhook]));
-    for (const [webhookId, running] of this.#running)
-      if (running.webhook.applicationId === applicationId && !wanted.has(webhookId))
-        running.stop.abort();
+    for (const webhookId of this.#runningOf.get(applicationId) ?? [])
+      if (!wanted.has(webhookId)) this.#running.get(webhookId)?.stop.abort();
     for (const [webhookId, webhook] of wanted) {
       const running = this.#running.get(webhookId);
       if (running === undefined) this.#run(webhook);
@@ -215,8 +216,12 @@ export class WebhookDispatcher {
       if (!stop.signal.aborted) this.#options.onError(error);
     });
     this.#running.set(webhookId, Object.assign(running, { done }));
+    const own = this.#runningOf.get(applicationId) ?? new Set();
+    this.#runningOf.set(applicationId, own.add(webhookId));
     void done.then(() => {
       this.#running.delete(webhookId);
+      own.delete(webhookId);
+      if (own.size === 0) this.#runningOf.delete(applicationId);
       // Another subscriber may want it again by now.
       if (this.#unsubscribe.length > 0 && stop.signal.aborted) this.#adjust(applicationId);
     });
