@@ -6,7 +6,7 @@ import type { Derived } from "./derive-batch.ts";
  * The thread of core/sealing/sealing-thread.ts: derives batches one after the other and hands over
  * the results.
  */
-if (parentPort !== null) giveWay();
+if (parentPort !== null) giveWay("sealing");
 // Imported here and not at the top, so that compiling the modules gives way too.
 const { derivedOf } = await import("./sealing-thread.ts");
 

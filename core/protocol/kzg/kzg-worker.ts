@@ -23,7 +23,7 @@ function probe(): Uint8Array {
 }
 
 // Before the library starts threads of its own, which inherit it.
-if (parentPort !== null) giveWay();
+if (parentPort !== null) giveWay("sealing");
 // Imported here and not at the top, because a platform without the native code must get an answer.
 const { DasContextJs } = await import("@crate-crypto/node-eth-kzg");
 let context = DasContextJs.create({ usePrecomp: false });
