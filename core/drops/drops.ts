@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { Turns } from "../at-once.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Principal } from "../model.ts";
@@ -19,15 +19,20 @@ import {
   runDrop,
   UnsureOutcome,
 } from "./drop.ts";
-import { GrowingFile } from "./growing-file.ts";
 import { type Counts, NO_ROWS } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
-import { type DropDefaults, type Survey, surveyOf } from "./windows.ts";
+import { SurveyThread } from "./survey-thread.ts";
+import type { DropDefaults, Survey } from "./windows.ts";
 
 /** Most unfinished drops of one application, and most uploads at once. */
 const MAX_UNFINISHED = 10;
 /** Default of the most bytes of all uploads in progress. */
 const MAX_UPLOADING_BYTES = 2 * 1024 ** 3;
+/**
+ * Most bytes that an upload sends in a millisecond. From a client on a fast network, a file of tens
+ * of MB would otherwise take the event loop and the disk for a second.
+ */
+const MOST_BYTES_A_MS = 16_000;
 /** Most finished drops kept of one application; the oldest is deleted first. */
 const MAX_KEPT = 20;
 
@@ -83,10 +88,10 @@ export interface DropUpload {
    */
   readonly onBytes?: (total: number) => void;
   /**
-   * Called with the rows read so far, before more of them are read. Its error refuses the drop.
-   * Default: one pass of the event loop.
+   * Called with the rows read so far, after every few thousand and at the end. An error that it
+   * throws refuses the drop. Default: no call.
    */
-  readonly onRows?: (total: number) => Promise<void>;
+  readonly onRows?: (total: number) => void;
 }
 
 interface Uploaded {
@@ -141,6 +146,7 @@ export class Drops implements AsyncDisposable {
   >();
   /** Uploads in progress, by application. */
   readonly #uploading = new Map<string, Uploading>();
+  readonly #surveys = new SurveyThread();
   /** Settles when the application's last drop ends. */
   readonly #ends = new Map<string, Promise<void>>();
   /** Changes by requests, one after another for each application. */
@@ -166,6 +172,7 @@ export class Drops implements AsyncDisposable {
   /** Ends after the requests in progress. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
+    await this.#surveys[Symbol.asyncDispose]();
     await Promise.all(this.#ends.values());
   }
 
@@ -347,9 +354,9 @@ export class Drops implements AsyncDisposable {
   }
 
   /**
-   * Writes the rows to disk, and reads them behind. The time that a client has to send them must not
-   * depend on what else this process does, so the reading never delays them; but once it has ended,
-   * for a fault, no more of them are taken.
+   * Writes the rows to disk, while a thread reads them behind. The time that a client has to send
+   * them must not depend on what else this process does, so the reading never delays them; but once
+   * it has ended, for a fault, no more of them are taken.
    *
    * @param hold - called with each number of bytes, before they are written
    */
@@ -359,34 +366,35 @@ export class Drops implements AsyncDisposable {
     source: AsyncIterable<Uint8Array>,
     hold: (bytes: number) => void,
   ): Promise<Survey> {
-    await using file = await open(path, "wx+");
-    const rows = new GrowingFile(file);
+    await using file = await open(path, "wx");
+    this.#closing.signal.throwIfAborted();
     const { limits } = this.#options.engine;
-    const surveying = surveyOf(rows.pieces(), format, defaults, limits, async (read) => {
-      await (onRows?.(read) ?? setImmediate());
-      this.#closing.signal.throwIfAborted();
-    });
+    const surveying = this.#surveys.begin({ path, format, defaults, limits }, (rows) =>
+      onRows?.(rows),
+    );
     let isSurveyed = false;
-    const surveyed = Promise.allSettled([surveying]).then(() => {
+    const over = () => {
       isSurveyed = true;
-    });
-    let total = 0;
+    };
+    surveying.survey.then(over, over);
     try {
+      let total = 0;
+      const since = performance.now();
       for await (const piece of source) {
         if (isSurveyed) break;
         total += piece.length;
         onBytes?.(total);
         hold(piece.length);
-        await rows.append(piece);
+        await file.appendFile(piece);
+        surveying.grow(total);
+        const early = since + total / MOST_BYTES_A_MS - performance.now();
+        if (early > 0) await setTimeout(early);
       }
-      rows.complete();
+      surveying.complete();
     } catch (error) {
-      rows.fail(error);
-      // The file is closed behind its reader.
-      await surveyed;
-      throw error;
+      surveying.stop(error);
     }
-    const survey = await surveying;
+    const survey = await surveying.survey;
     requireForm(survey);
     await file.datasync();
     return survey;

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type Drops, MintmarkError } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
+import { endedEarly } from "../http/turns.ts";
 import type { Service } from "../service.ts";
 import { type Endpoint, endpoint, json, ROWS } from "./api/endpoint.ts";
 import { askedMode, flag, outTime, outUuid, responseComponent, uuid } from "./api/fields.ts";
@@ -54,7 +55,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     example: "ownerAddress,tokenId\n0x7070707070707070707070707070707070707070,1001\n",
     success: json(202, "The rows are on disk and will be minted.", drop),
     errors: ["drop_invalid", "too_many_drops", "uploads_full", "drops_unavailable"],
-    async handle({ engine, service: { drops, turns }, principal, query, request, reply }) {
+    async handle({ engine, service: { drops }, principal, query, request, reply }) {
       const { dryRun = false, unsure, ...defaults } = query;
       const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");
       const format = isCsv ? ("csv" as const) : ("ndjson" as const);
@@ -63,10 +64,9 @@ export const dropEndpoints: readonly Endpoint[] = [
         if (total > MAX_BYTES) throw new ServerError("body_too_large");
         request.account?.pay(Math.max(UPLOAD_UNITS, Math.ceil(total / ROWS_UNIT)));
       };
-      // Somebody waits for the reading of the rows, as for any request; for their minting nobody.
       const onRows = (total: number) => {
+        if (reply.raw.destroyed) throw endedEarly();
         request.account?.rows(total);
-        return turns.turn(principal.applicationId, reply.raw);
       };
       const rows = (request.body as Readable | undefined) ?? Readable.from([]);
       const upload = { format, defaults, dryRun, unsure, engine, onBytes, onRows, ...id };

@@ -411,46 +411,48 @@ describe("others get their turns", () => {
     expect(most.bytes).toBeLessThanOrEqual(16_384);
   });
 
-  test("one after each of theirs, while ten drops are uploaded at once", async () => {
-    const turns = new EventLoopTurns();
-    let taken = 0;
-    const counting = {
-      turn(caller: string) {
-        return turns.turn(caller).then(() => {
-          if (caller === world.applicationId) taken += 1;
-        });
-      },
-    } as EventLoopTurns;
-    const buckets = new TokenBuckets("key", { units: 1e9, windowSeconds: 1 });
+  test("on a thread of their own, while ten drops are uploaded at once", async () => {
     await using drops = new Drops({
       folder: join(folder, "ten"),
       engine: world.engine,
-      pace: paceOf(counting, buckets),
       onError: (error) => expect(error).toBeUndefined(),
     });
     const defaults = { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" };
-    const onRows = () => counting.turn(world.applicationId);
-    const text = `ownerAddress,amount\n${good(3_000)}x,y\n`;
-    let open = 10;
-    const uploads = Array.from({ length: 10 }, (_, i) =>
-      drops
-        .upload(principal, { format: "csv", defaults, onRows }, piecesOf(`${text}${i}`, 65_536))
-        .then(
-          () => "taken",
-          ({ code }) => code,
-        )
-        .finally(() => open--),
-    );
-    const waits: number[] = [];
-    while (open > 0) {
-      const before = taken;
-      await counting.turn("other");
-      waits.push(taken - before);
+    const text = `ownerAddress,amount\n${good(6_000)}x,y\n`;
+    const [own, all] = [process.threadCpuUsage(), process.cpuUsage()];
+    const uploads = Array.from({ length: 10 }, (_, i) => {
+      const read: number[] = [];
+      const asked = { format: "csv", defaults, onRows: (rows: number) => read.push(rows) } as const;
+      return drops.upload(principal, asked, piecesOf(`${text}${i}`, 65_536)).then(
+        () => ["taken", read] as const,
+        ({ code }) => [code, read] as const,
+      );
+    });
+    for (const [outcome, read] of await Promise.all(uploads)) {
+      expect(outcome).toBe("drop_invalid");
+      expect(read).toEqual(read.toSorted((a, b) => a - b));
+      expect(read.length).toBeGreaterThan(1);
+      expect(read.at(-1)).toBeGreaterThanOrEqual(6_000);
     }
-    expect(await Promise.all(uploads)).toEqual(Array(10).fill("drop_invalid"));
-    expect(taken).toBeGreaterThanOrEqual(10 * 12);
-    expect(Math.max(...waits)).toBeLessThanOrEqual(1);
-    expect(waits.length).toBeGreaterThan(10);
+    const cpu = ({ user, system }: { readonly user: number; readonly system: number }) =>
+      user + system;
+    expect(cpu(process.threadCpuUsage(own))).toBeLessThan(cpu(process.cpuUsage(all)) / 3);
+  });
+
+  test("no further than its caller lets it", async () => {
+    await using drops = new Drops({
+      folder: join(folder, "let"),
+      engine: world.engine,
+      onError: (error) => expect(error).toBeUndefined(),
+    });
+    const defaults = { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" };
+    const stop = new Error("no more");
+    const onRows = (rows: number) => {
+      if (rows > 10_000) throw stop;
+    };
+    const text = `ownerAddress,amount\n${good(30_000)}`;
+    const asked = { format: "csv", defaults, onRows } as const;
+    await expect(drops.upload(principal, asked, piecesOf(text, 65_536))).rejects.toBe(stop);
   });
 
   test("in some hundreds of rows, not fewer, while that takes no millisecond", async () => {
