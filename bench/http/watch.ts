@@ -43,8 +43,13 @@ const NAMED = 3;
 /** The profile's cost while the loop is idle, as a share of that time. */
 const PROFILED = 0.05;
 
-/** Watches this process's event loop until the returned function is called. */
-export async function watch(): Promise<() => Promise<Watched>> {
+/**
+ * Watches this process's event loop until the returned function is called.
+ *
+ * @param closely - whether to note pieces, samples, writes and garbage, which costs the loop itself
+ */
+export async function watch(closely = true): Promise<() => Promise<Watched>> {
+  if (!closely) return watchBusy();
   const writes = watchWrites();
   const collections: Held[] = [];
   const clock = machineMs() - performance.now();
@@ -70,6 +75,14 @@ export async function watch(): Promise<() => Promise<Watched>> {
     const named = found.map((piece) => pieceOf(piece, collections, frames));
     const samples = frames.map(({ at, ms, stage }) => ({ at, ms, stage }));
     return { pieces: named, samples, writes: writes.end(), collections, busy };
+  };
+}
+
+function watchBusy(): () => Promise<Watched> {
+  const before = performance.eventLoopUtilization();
+  return async () => {
+    const { utilization: busy } = performance.eventLoopUtilization(before);
+    return { pieces: [], samples: [], writes: [], collections: [], busy };
   };
 }
 

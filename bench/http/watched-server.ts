@@ -10,7 +10,7 @@ import { type Watched, watch } from "./watch.ts";
 
 /**
  * The server of server/main.ts as if L1 took blobs. From `/bench/begin` until `/bench/end` it
- * watches its event loop, seals both modes again and again, and verifies its store. Benchmark only.
+ * watches its event loop, with `?closely` each of its pieces, seals both modes again and again, and verifies its store. Benchmark only.
  */
 
 const SEAL_MS = 1_000;
@@ -60,8 +60,8 @@ const app = await buildServer({
   memory: new HeldBytes(2 ** 34),
   drops: `${store}-drops`,
   extend: async (app) => {
-    app.get("/bench/begin", async () => {
-      const watched = await watch();
+    app.get("/bench/begin", async ({ query }) => {
+      const watched = await watch("closely" in (query as object));
       const unoccupied = occupy(engine);
       end = async () => ({ ...(await watched()), ...(await unoccupied()) });
       return {};

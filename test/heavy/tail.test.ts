@@ -67,7 +67,7 @@ it("no synchronous work of the server takes over 20 ms beside all other work", a
     const store = join(folder, "store");
     const tenants = await filled(store, LOAD);
     await using server = await startServer("watched", store, tenants[0].world);
-    const plan = { ...LOAD, run: 0, port: server.port, rate: RATE, tenants };
+    const plan = { ...LOAD, run: 0, closely: true, port: server.port, rate: RATE, tenants };
     const say = () => {};
     // Compiles the hot code.
     await loadedBy(plan, say);
