@@ -149,7 +149,7 @@ describe("an upload", () => {
       yield Buffer.from(header);
       for (; rows < 4_000_000; rows += 1_000) {
         yield Buffer.from(Array.from({ length: 1_000 }, (_, i) => row(rows + i)).join(""));
-        // As a network does, whose first bytes are read before its last have come.
+        // A network is no quicker: the first bytes are read before the last have come.
         await setTimeout(2);
       }
     }
