@@ -40,16 +40,14 @@ function passedOn(flags: readonly string[]): string[] {
 }
 
 /**
- * How far a thread gives way to the event loop where both want a core, as Linux's nice value: about
- * a third, a tenth, and a thirtieth of the loop's share.
+ * How far a thread gives way to the event loop where both want a core, as Linux's nice value: a
+ * third of the loop's share, and a tenth.
  */
 const GIVE_WAY = {
-  /** New mints would wait for it in the end. */
+  /** In the end new mints wait for it. */
   sealing: 5,
-  /** A client waits for it, which sent a whole file. */
-  drops: 10,
-  /** Nobody waits for it. */
-  verify: 15,
+  /** Whoever asked for it expects that it takes long. */
+  long: 10,
 } as const;
 
 /** Leaves the calling thread a smaller share of a core, because requests wait for the event loop. */

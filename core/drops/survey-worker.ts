@@ -7,7 +7,7 @@ import type { SurveyMessage, SurveyNews, SurveyTask } from "./survey-thread.ts";
 const TOLD_ROWS = 4_096;
 
 /** The thread of core/drops/survey-thread.ts: surveys files, many at once. */
-if (parentPort !== null) giveWay("drops");
+if (parentPort !== null) giveWay("long");
 // Imported here and not at the top, so that compiling the modules gives way too.
 const { GrowingFile } = await import("./growing-file.ts");
 const { surveyOf } = await import("./windows.ts");

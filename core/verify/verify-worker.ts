@@ -7,7 +7,7 @@ const port = parentPort;
 if (port !== null) {
   const { settlement } = workerData as Task;
   // Before the modules are compiled, which takes longer than a small store takes.
-  if (settlement !== null) giveWay("verify");
+  if (settlement !== null) giveWay("long");
   const { RemoteStore } = await import("./remote-reader.ts");
   const store = new RemoteStore(port);
   const tell = (message: Progressed | Ended) => port.postMessage(message);
