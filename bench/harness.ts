@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -176,6 +177,30 @@ export async function medianMs(
 export const megabytes = () => process.memoryUsage.rss() / 1e6;
 /** The largest that this process's resident set has been. */
 export const peakMegabytes = () => (process.resourceUsage().maxRSS * 1_024) / 1e6;
+
+/** This process's own memory now, without the files that it maps: the kernel drops those; NaN without /proc. */
+export function ownMegabytes(): number {
+  const status = existsSync(STATUS) ? readFileSync(STATUS, "utf8") : "";
+  return (Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1_024) / 1e6;
+}
+const STATUS = "/proc/self/status";
+const SAMPLE_MS = 50;
+
+/** Runs some work. Gives the most that {@link ownMegabytes} is in samples meanwhile. */
+export async function ownPeakOf(work: () => Promise<unknown>): Promise<number> {
+  let peak = ownMegabytes();
+  const sample = () => {
+    peak = Math.max(peak, ownMegabytes());
+  };
+  const samples = setInterval(sample, SAMPLE_MS);
+  try {
+    await work();
+  } finally {
+    clearInterval(samples);
+  }
+  sample();
+  return peak;
+}
 
 /** Runs `body` with a new folder, which PostgreSQL can access as another user, and removes it. */
 export async function inFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {

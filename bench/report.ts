@@ -84,8 +84,8 @@ export const LARGE_STORES = {
   title: "Large stores",
   method:
     "`npm run bench:scale` fills a validium store by requests of 1,000, as in the section on mints, for 1,000 users. " +
-    "Each step is a process of its own; memory is its resident set, the tables that LevelDB maps included. Look-ups " +
-    "are at random places. `verify` runs beside its engine. CPU times vary less with " +
+    "Each step is a process of its own; memory is its resident set, the tables that LevelDB maps included, which the " +
+    "kernel drops when others need it; the process's own is without them. Look-ups are at random places. `verify` runs beside its engine. CPU times vary less with " +
     "the machine's load than waits and seconds do.",
 } as const;
 

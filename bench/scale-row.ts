@@ -12,6 +12,8 @@ import {
   median,
   medianMs,
   megabytes,
+  ownMegabytes,
+  ownPeakOf,
   peakMegabytes,
 } from "./harness.ts";
 
@@ -82,7 +84,12 @@ async function opening() {
   const openMs = performance.now() - start;
   const { user, system } = process.cpuUsage(before);
   globalThis.gc?.();
-  const figures = { open: openMs / 1e3, openCpu: (user + system) / 1e6, openMb: megabytes() };
+  const figures = {
+    open: openMs / 1e3,
+    openCpu: (user + system) / 1e6,
+    openMb: megabytes(),
+    openOwn: ownMegabytes(),
+  };
   await engine.close();
   return { ...figures, openPeak: peakMegabytes() };
 }
@@ -181,19 +188,28 @@ async function minting() {
 
 const shown = (what: string) => ({ onShare: (share: number) => timed(what, share) });
 
+/** The cost of some work, and the most memory of the process's own. */
+async function measured(work: () => Promise<unknown>) {
+  let own = Number.NaN;
+  const cost = await costOf(async () => {
+    own = await ownPeakOf(work);
+  });
+  return { ...cost, own };
+}
+
 async function backingUp() {
   await rm(BACKUP, { recursive: true, force: true });
   await using engine = await open(STORE);
   await using journal = await LevelJournal.open(BACKUP);
-  const { ms, allUs } = await costOf(() => engine.operator.backup(journal, shown("backup")));
-  return { backup: ms / 1e3, backupCpu: allUs / 1e6, backupMb: peakMegabytes() };
+  const { ms, allUs, own } = await measured(() => engine.operator.backup(journal, shown("backup")));
+  return { backup: ms / 1e3, backupCpu: allUs / 1e6, backupMb: peakMegabytes(), backupOwn: own };
 }
 
 async function verifying() {
   await using engine = await open(STORE);
   const opened = megabytes();
   let problems: readonly string[] = [];
-  const { ms, allUs } = await costOf(async () => {
+  const { ms, allUs, own } = await measured(async () => {
     ({ problems } = await engine.operator.verify(shown("verify")));
   });
   if (problems.length > 0) throw new Error(`verify found ${problems[0]}`);
@@ -203,6 +219,7 @@ async function verifying() {
     verifyCpu: allUs / 1e6,
     verifyMb: peak,
     verifyMore: peak - opened,
+    verifyOwn: own,
   };
 }
 
@@ -212,9 +229,16 @@ async function restoring() {
   await rm(STORE, { recursive: true, force: true });
   await rm(RESTORED, { recursive: true, force: true });
   await using journal = await LevelJournal.open(BACKUP);
-  const { ms, allUs } = await costOf(() => restoreStore(journal, RESTORED, shown("restore")));
+  const { ms, allUs, own } = await measured(() =>
+    restoreStore(journal, RESTORED, shown("restore")),
+  );
   await rename(RESTORED, STORE);
-  return { restore: ms / 1e3, restoreCpu: allUs / 1e6, restoreMb: peakMegabytes() };
+  return {
+    restore: ms / 1e3,
+    restoreCpu: allUs / 1e6,
+    restoreMb: peakMegabytes(),
+    restoreOwn: own,
+  };
 }
 
 const STEPS: Readonly<Record<string, () => Promise<object>>> = {

@@ -29,6 +29,7 @@ const FIGURES = [
   ["open", "open, s"],
   ["openCpu", "open, CPU s"],
   ["openMb", "resident after the opening, MB"],
+  ["openOwn", "of which its own, MB"],
   ["openPeak", "most while opening, MB"],
   ["mintCpu", "requests of 1,000: all threads' CPU, µs a mint"],
   ["mintRatio", "requests of 1,000: rate, of an empty store's in turns"],
@@ -41,13 +42,16 @@ const FIGURES = [
   ["slowest", "single mints beside bulk: slowest, ms"],
   ["backup", "first backup, compared, s"],
   ["backupMb", "most while backing up, MB"],
+  ["backupOwn", "of which its own, MB"],
   ["verify", "verify, s"],
   ["verifyCpu", "verify, CPU s"],
   ["verifyMb", "most while verifying, MB"],
+  ["verifyOwn", "of which its own, MB"],
   ["verifyMore", "of which more than the engine had, MB"],
   ["restore", "restore, s"],
   ["restoreCpu", "restore, CPU s"],
   ["restoreMb", "most while restoring, MB"],
+  ["restoreOwn", "of which its own, MB"],
 ] as const;
 
 const line = progressLine();
