@@ -44,16 +44,16 @@ interface Ready {
  * nothing waits.
  */
 export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promise<Batch | null> {
-  // Wrapped in an object, so that the writer does not wait for the promise.
-  const { sealed } = await ledger.writer.alone(async (group) => {
+  // In a list, so that the writer does not wait for the promises. If it fails, nobody does.
+  const sealings = await ledger.writer.alone(async (group) => {
     ledger.l1.requireOneHistory();
     const ready = await readyLists(ledger, group);
-    if (ready.length === 0) return { sealed: null };
+    if (ready.length === 0) return [];
     const { batch, earlier } = putBatched(ledger, group, ready);
-    return { sealed: Promise.all([sealClosed(ledger, group, batch), earlier]) };
+    return [sealClosed(ledger, group, batch), earlier];
   }, wait?.signal);
-  const [batch] = (await sealed) ?? [];
-  return batch === undefined ? null : batchView(batch);
+  const [batch] = await Promise.all(sealings);
+  return batch == null ? null : batchView(batch);
 }
 
 /**

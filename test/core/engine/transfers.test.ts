@@ -1,5 +1,6 @@
+import { setTimeout } from "node:timers/promises";
 import { privateKeyToAccount } from "viem/accounts";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { L1Event } from "../../../core/index.ts";
 import { readLimits } from "../../../core/ledger/options.ts";
 import {
@@ -7,6 +8,7 @@ import {
   transfersDigest,
   transfersTypedData,
 } from "../../../core/protocol/transfer.ts";
+import { LevelStore } from "../../../core/store/level-store.ts";
 import { BatchLoad } from "../../../core/transfers/transfer-batch.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import {
@@ -533,4 +535,31 @@ it("a commit carries as many transfers as its bytes hold, unless their vaults li
   expect(carried(64, 1n, 1n)).toBe(Math.floor((rollupBytes - 1) / (79 + 64 * 31)));
   // Each vault pays for a word of its own.
   expect(carried(1, 256n)).toBe(Math.floor((rollupGas - 300_000) / 28_000));
+});
+
+it("a disk that fails as a batch of transfers closes behind a long one fails the engine alone", async () => {
+  const made = await transferable({
+    limits: { batchVaults: { validium: 4_096, "zk-rollup": 4_096 } },
+  });
+  const { engine, assets, tenant, units } = made;
+  const transfers = [{ vaultId: units, amount: 40n, to: OWNERS[1].address }];
+  await engine.transfers.request(tenant.principal, await signedTransfers(made, transfers));
+  // So many are sealed on the thread.
+  const long = Array.from({ length: 2_000 }, (_, i) =>
+    mintOf(assets.erc721, 1_000 + i, 1, "zk-rollup"),
+  );
+  await engine.mint(tenant.principal, requestOf(tenant.users[0], ...long));
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  const write = vi.spyOn(LevelStore.prototype, "write").mockRejectedValue(new Error("no disk"));
+  try {
+    await expect(engine.operator.sealTransfers()).rejects.toMatchObject({ code: "store_failed" });
+    await engine.close().catch(() => {});
+    await setTimeout(500);
+  } finally {
+    write.mockRestore();
+    process.off("unhandledRejection", note);
+  }
+  expect(unhandled).toEqual([]);
 });
