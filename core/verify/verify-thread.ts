@@ -64,16 +64,30 @@ async function onThread<T extends VerifyReport | number>(
   commit: Commit,
   oldGenerations: readonly number[],
 ): Promise<T> {
+  const following = { signal: options.signal, ...onlyForward(options) };
   for (const [i, maxOldGenerationSizeMb] of oldGenerations.entries()) {
     const limits = { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: YOUNG_MB };
     try {
-      return (await onThreadOnce(task, store, options, commit, limits)) as T;
+      return (await onThreadOnce(task, store, following, commit, limits)) as T;
     } catch (error) {
       const isFull = (error as { readonly code?: unknown }).code === "ERR_WORKER_OUT_OF_MEMORY";
       if (!isFull || i === oldGenerations.length - 1) throw error;
     }
   }
   throw new Error("there is no old generation to try");
+}
+
+/** Tells of progress beyond the furthest so far: a second try begins anew, and tells nothing twice. */
+export function onlyForward({ onProgress, onShare }: VerifyOptions) {
+  const beyond = (tell: (reached: number) => void = () => {}) => {
+    let furthest = 0;
+    return (reached: number) => {
+      if (reached <= furthest) return;
+      furthest = reached;
+      tell(reached);
+    };
+  };
+  return { onProgress: beyond(onProgress), onShare: beyond(onShare) };
 }
 
 async function onThreadOnce(

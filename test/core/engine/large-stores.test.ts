@@ -11,7 +11,7 @@ import type { StoreOperation } from "../../../core/store/ports.ts";
 import { keyOf, PREFIX } from "../../../core/store/store-keys.ts";
 import { decodeBatchTokens, TokenIndex } from "../../../core/store/token-index.ts";
 import { restoreRecords } from "../../../core/verify/restore-records.ts";
-import { restoreOnThread } from "../../../core/verify/verify-thread.ts";
+import { onlyForward, restoreOnThread } from "../../../core/verify/verify-thread.ts";
 import { NaiveJournal, NaiveStore } from "../naive/naive-store.ts";
 import { type Fixture, fixture, mintOf, requestOf, SETTLEMENT } from "./fixture.ts";
 
@@ -104,6 +104,24 @@ test("a thread restores the records that the caller's thread restores, also in a
   expect(second).toEqual(expected);
   const tooSmall = recordsOf((store) => restoreOnThread(store, {}, noBlobs, [4]));
   await expect(tooSmall).rejects.toMatchObject({ code: "ERR_WORKER_OUT_OF_MEMORY" });
+});
+
+test("the progress of a second try is told once it is beyond that of the first", () => {
+  const told: (readonly [string, number])[] = [];
+  const { onProgress, onShare } = onlyForward({
+    onProgress: (entries) => told.push(["entries", entries]),
+    onShare: (share) => told.push(["share", share]),
+  });
+  for (const part of [1, 2, 3, 1, 2, 3, 4]) {
+    onProgress(1_024 * part);
+    onShare(part / 4);
+  }
+  expect(told).toEqual(
+    [1, 2, 3, 4].flatMap((part) => [
+      ["entries", 1_024 * part],
+      ["share", part / 4],
+    ]),
+  );
 });
 
 test("a restoring thread ends with its caller's signal, and tells of a journal that gives no store", async () => {
