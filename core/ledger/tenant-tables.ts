@@ -75,6 +75,14 @@ export class TenantTables {
     return record;
   }
 
+  /** The id of an application, which never changes. */
+  applicationIdAt(applicationIndex: number): Uuid {
+    const record = this.applications.ahead(applicationIndex);
+    if (record === undefined)
+      throw new MintmarkError("store_corrupt", `Application ${applicationIndex} is missing.`);
+    return record.applicationId;
+  }
+
   /** The facts of an asset, which never change. */
   assetAt(assetIndex: number): records.AssetFacts {
     const record = this.assets.ahead(assetIndex);

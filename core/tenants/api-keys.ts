@@ -77,13 +77,9 @@ function keyView(ledger: TenantLedger, record: KeyRecord): ApiKey {
     expiresAt,
     revokedAt,
   } = record;
-  const application = ledger.tenants.applications.durable.get(applicationIndex);
-  if (application === undefined)
-    throw new MintmarkError("store_corrupt", `Application ${applicationIndex} is missing.`);
-  const { applicationId } = application;
   return {
     keyId,
-    applicationId,
+    applicationId: ledger.tenants.applicationIdAt(applicationIndex),
     name,
     scopes,
     mintQuota,
@@ -209,7 +205,7 @@ export function putRevoked(ledger: TenantLedger, group: Group, key: KeyRecord): 
   const { time } = ledger.journal.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
   const revoked = { ...key, revokedAt: time };
   ledger.tenants.keys.set(group, revoked);
-  const { applicationId } = keyView(ledger, revoked);
+  const applicationId = ledger.tenants.applicationIdAt(key.applicationIndex);
   group.onDurable(() => ledger.services.emit("access", { applicationId }));
   return revoked;
 }

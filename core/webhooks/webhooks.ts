@@ -304,11 +304,8 @@ function latestActive(ledger: TenantLedger, group: Group, webhookId: Uuid): Webh
 function putWebhook(ledger: TenantLedger, group: Group, record: WebhookRecord): WebhookRecord {
   ledger.tenants.webhooks.set(group, record);
   const { webhookId, applicationIndex } = record;
-  group.onDurable(() => {
-    const application = ledger.tenants.applications.durable.get(applicationIndex);
-    if (application === undefined) throw new MintmarkError("store_corrupt");
-    ledger.services.emit("webhook", { webhookId, applicationId: application.applicationId });
-  });
+  const applicationId = ledger.tenants.applicationIdAt(applicationIndex);
+  group.onDurable(() => ledger.services.emit("webhook", { webhookId, applicationId }));
   return record;
 }
 
@@ -324,14 +321,11 @@ function webhookView(ledger: TenantLedger, record: WebhookRecord): Webhook {
     failure,
     createdAt,
   } = record;
-  const application = ledger.tenants.applications.durable.get(applicationIndex);
-  if (application === undefined || status === "deleted")
-    throw new MintmarkError("webhook_not_found");
-  const { applicationId } = application;
+  if (status === "deleted") throw new MintmarkError("webhook_not_found");
   const wanted = types as readonly EventType[];
   return {
     webhookId,
-    applicationId,
+    applicationId: ledger.tenants.applicationIdAt(applicationIndex),
     url,
     types: wanted,
     status,
