@@ -283,7 +283,11 @@ export class RecordIndex<V> {
     if (numbers[place] !== number) numbers.splice(place, 0, number);
   }
 
-  /** Drops a name that the record had, unless a later change has given it back. */
+  /**
+   * Drops a name that the record had, unless the next group has given it back. No group after that
+   * one has begun, because the writer applies only the next one during a write: it could have taken
+   * the name away again, while readers are about to see it.
+   */
   #leave(earlier: unknown, number: number): void {
     const record = this.#table.ahead(number);
     if (record === undefined || this.#nameOf(record) !== earlier) this.drop(earlier, number);
