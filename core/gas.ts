@@ -1,6 +1,6 @@
 /**
- * Gas that the engine and its transactions reckon with. `npm run gas` measures what calls really
- * take (docs/gas.md).
+ * Gas that the engine, its transactions and its commands reckon with. `npm run gas` measures what
+ * calls really take (docs/gas.md).
  */
 
 /** The most gas of one transaction (EIP-7825). A mint that needs more is impossible. */
@@ -59,3 +59,17 @@ export const TRADE_GAS = 2_000_000n;
 export const TRIAL_GAS = 1_000_000n;
 /** Gas of a mint in a bundle: what a relay gives it. */
 export const BUNDLED_GAS = 500_000;
+
+/** Gas of each blob (EIP-4844). */
+export const GAS_PER_BLOB = 131_072n;
+
+/**
+ * Gas after a token's creation: registering it, locking its minter, transferring its
+ * administration.
+ */
+export const GAS_AFTER_TOKEN = 400_000n;
+/** Gas with which the operator begins: a relay of 20 withdrawals, and a hundred validium batches. */
+export const RELAY_GAS = 12_500_000n;
+export const COMMITS_GAS = 100n * 100_000n;
+/** Gas with which a member or a watcher voids some duplicates. */
+export const VOIDING_GAS = 1_000_000n;

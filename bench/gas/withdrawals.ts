@@ -1,5 +1,6 @@
 import { type Address, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
+import { ITEM_GAS } from "../../core/gas.ts";
 import {
   provenVaultArguments,
   withdrawalArguments,
@@ -18,8 +19,6 @@ const VAULTS = 1_024;
 /** From this slot on, one owner has all vaults. */
 const COLLECTION = 768;
 const TOGETHER = 20;
-/** The contract's minimum. */
-const ITEM_GAS = 650_000n;
 const SINGLE_RATIO = 1.6;
 const TOGETHER_RATIO = 1.1;
 const LIST_RATIO = 1.05;

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createPublicClient, formatEther, formatUnits, getContract, type Hex, http } from "viem";
+import { GAS_PER_BLOB } from "../../core/gas.ts";
 import type { Address, Mode, Standard } from "../../core/index.ts";
 import { readL1, stateCommitmentAbi } from "../../core/l1/index.ts";
 import { MODES } from "../../core/model.ts";
@@ -258,9 +259,6 @@ async function withdrawn(
     `the withdrawal of vault ${vault.vaultId} failed: ${withdrawal?.failure ?? error?.detail}`,
   );
 }
-
-/** EIP-4844. */
-const GAS_PER_BLOB = 131_072n;
 
 /** The demo's own reads of L1, without the engine. */
 async function chainReader(rpc: string, address: Address) {

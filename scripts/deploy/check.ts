@@ -7,6 +7,7 @@ import {
   getContractError,
   zeroAddress,
 } from "viem";
+import { GAS_AFTER_TOKEN } from "../../core/gas.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { askL1, codeOn } from "../../core/l1/connection.ts";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
@@ -49,11 +50,6 @@ const FINALITY_SECONDS = 1_200n;
 /** The contracts' `MAX_DELAY`. */
 const MAX_DELAY_SECONDS = 30n * 86_400n;
 const MAX_QUANTUM = (1n << 128n) - 1n;
-/**
- * Gas after a token's creation: registering it, locking its minter, transferring its
- * administration.
- */
-const GAS_AFTER_TOKEN = 400_000n;
 
 /**
  * Checks everything known before the first transaction: the terms, the tokens, the record's

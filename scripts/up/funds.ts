@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { createWalletClient, formatEther } from "viem";
+import { COMMITS_GAS, RELAY_GAS, VOIDING_GAS } from "../../core/gas.ts";
 import { askL1 } from "../../core/l1/connection.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
@@ -22,12 +23,6 @@ export interface Deploying {
   /** The currency that pays for gas. */
   readonly symbol: string;
 }
-
-/** Gas of a relay of 20 withdrawals at most, and of a hundred commits of validium batches. */
-export const RELAY_GAS = 12_500_000n;
-const COMMITS_GAS = 100n * 100_000n;
-/** Gas with which a member or a watcher voids some duplicates. */
-const VOIDING_GAS = 1_000_000n;
 
 /** Gas that each role needs to begin with; `deployment` is what the deployer still has to do. */
 export function gasOfRole(role: string, deployment: bigint): bigint {

@@ -1,4 +1,5 @@
 import { formatEther } from "viem";
+import { RELAY_GAS } from "../../core/gas.ts";
 import { TOKEN_CONTRACT } from "../../core/l1/own-token.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { UsageError } from "../cli/exit.ts";
@@ -8,7 +9,7 @@ import { type Deployment, pendingOf, readRecord } from "../deploy/record.ts";
 import { verifySettlement } from "../deploy/settlement.ts";
 import { accountsOf } from "./accounts.ts";
 import { deployKept, planOf } from "./deploying.ts";
-import { fund, RELAY_GAS } from "./funds.ts";
+import { fund } from "./funds.ts";
 import { processesOf, writeFiles } from "./processes.ts";
 import { deploymentIn, readUp, type UpOptions, type UpRecord, writeUp } from "./record.ts";
 import { seedStore } from "./seed.ts";
