@@ -32,7 +32,7 @@ function vaults(round: number): VaultEntry[] {
       `0x${(BigInt(i) * 0x9e3779b97f4a7c15n).toString(16).padStart(40, "0").slice(-40)}` as Address,
     assetType: keccak256("0x"),
     amount: 1n,
-    blob: toHex(`${round * MAX_BLOB_VAULTS + i}`),
+    mintingBlob: toHex(`${round * MAX_BLOB_VAULTS + i}`),
   }));
 }
 

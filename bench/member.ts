@@ -27,7 +27,7 @@ const tokenOf = (standard: Standard): L1Registration => ({
   standard,
   token: `0x${standard === "erc20" ? "20" : standard === "erc721" ? "21" : "55"}${"00".repeat(19)}`,
   quantum: 1n,
-  blobScheme: "mintmark",
+  mintingBlobScheme: "mintmark",
   since: 0n,
 });
 const TOKENS = new Map(
@@ -61,15 +61,21 @@ function emptyChain(): MemberOptions["l1"] {
 /** 75 % ERC-721 of new ids, 15 % ERC-1155, 10 % ERC-20, for 1,000 owners. */
 function vaultsOf(batch: number): VaultEntry[] {
   const [erc20, erc721, erc1155] = [...TOKENS.keys()] as [Hash, Hash, Hash];
-  const blobOf = (id: number) => bytesToHex(Buffer.from(String(id)));
+  const mintingBlobOf = (id: number) => bytesToHex(Buffer.from(String(id)));
   return Array.from({ length: BATCH }, (_, i): VaultEntry => {
     const owner = `0x${(1 + (i % OWNERS)).toString(16).padStart(40, "0")}` as Address;
     const kind = i % 20;
     const vault = { chainId: SETTLEMENT.chainId, owner };
     if (kind < 15)
-      return { ...vault, assetType: erc721, amount: 1n, blob: blobOf(batch * BATCH + i) };
-    if (kind < 18) return { ...vault, assetType: erc1155, amount: 3n, blob: blobOf(i % 1_000) };
-    return { ...vault, assetType: erc20, amount: BigInt(1 + i), blob: "0x" };
+      return {
+        ...vault,
+        assetType: erc721,
+        amount: 1n,
+        mintingBlob: mintingBlobOf(batch * BATCH + i),
+      };
+    if (kind < 18)
+      return { ...vault, assetType: erc1155, amount: 3n, mintingBlob: mintingBlobOf(i % 1_000) };
+    return { ...vault, assetType: erc20, amount: BigInt(1 + i), mintingBlob: "0x" };
   });
 }
 

@@ -92,9 +92,9 @@ contract StateCommitment is Commits, IDeployment {
     }
 
     /// @notice Runs every other function of {IStateCommitment} on this contract's storage, those of
-    /// {ITransfers} with the code of {Transfers}, those of {IMakings} with the code of {Makings} and
-    /// all others with the code of {Administration}, and returns the answer. It takes no ether, and
-    /// reverts when no code has the function.
+    /// {ITransfers} with the code of {Transfers}, those of {IMakings} with the code of {Makings}
+    /// and all others with the code of {Administration}, and returns the answer. It takes no ether,
+    /// and reverts when no code has the function.
     // solhint-disable-next-line no-complex-fallback
     fallback() external {
         address code = _codeOf(msg.sig);

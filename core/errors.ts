@@ -37,7 +37,7 @@ export const ERROR_CODES = {
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
   token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
   asset_exists: "An asset of this contract is already known.",
-  asset_minted: "This asset has mints. Only its default mode and rawBlobs can change.",
+  asset_minted: "This asset has mints. Only its default mode and rawMintingBlobs can change.",
   asset_not_enabled: "The asset is not enabled for this application.",
   asset_not_whitelisted: "The operator has not whitelisted the asset.",
   asset_not_registered: "The asset is not registered on L1.",
@@ -80,7 +80,7 @@ export const ERROR_CODES = {
   // The request is well-formed but impossible.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",
   erc721_amount_not_one: "The amount of an ERC-721 mint must be 1.",
-  blob_invalid:
+  minting_blob_invalid:
     "The minting blob does not fit the asset: empty for ERC-20, hex of 1 to 255 bytes in the asset's scheme otherwise.",
   duplicate_mint: "The same ERC-721 token occurs more than once in this request.",
   duplicate_user: "The same user occurs more than once in this request.",

@@ -38,9 +38,9 @@ export const STANDARDS = ["erc20", "erc721", "erc1155"] as const;
 export type Standard = (typeof STANDARDS)[number];
 
 /** The rule by which a minting blob names a token id; docs/protocol.md 1. */
-export const BLOB_SCHEMES = ["mintmark", "imx", "raw32"] as const;
+export const MINTING_BLOB_SCHEMES = ["mintmark", "imx", "raw32"] as const;
 /** A scheme of minting blobs. */
-export type BlobScheme = (typeof BLOB_SCHEMES)[number];
+export type MintingBlobScheme = (typeof MINTING_BLOB_SCHEMES)[number];
 
 /** Keys, data and chains of sandbox and live never mix. */
 export const ENVIRONMENTS = ["sandbox", "live"] as const;
@@ -127,9 +127,9 @@ export interface Asset {
   readonly name: string;
   readonly symbol: string;
   readonly decimals: number;
-  readonly blobScheme: BlobScheme;
+  readonly mintingBlobScheme: MintingBlobScheme;
   /** Whether minting blobs can be any bytes; otherwise each is text. */
-  readonly rawBlobs: boolean;
+  readonly rawMintingBlobs: boolean;
   /** The mode of its mints without one; null: the application's. */
   readonly dataAvailabilityMode: Mode | null;
   /** The id that the engine gives next; null where mints name their ids. */

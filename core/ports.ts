@@ -1,5 +1,5 @@
 import type { WaitOptions } from "./abort.ts";
-import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "./model.ts";
+import type { Address, Hash, Hex, MintingBlobScheme, Mode, Standard, VaultId } from "./model.ts";
 
 /** Milliseconds since 1970. Tests pass their own. */
 export type Clock = () => number;
@@ -33,7 +33,7 @@ export interface VaultContent {
   readonly owner: Address;
   readonly assetType: Hash;
   readonly amount: bigint;
-  readonly blob: Hex;
+  readonly mintingBlob: Hex;
 }
 
 /** An asset in registries. */
@@ -45,10 +45,10 @@ export interface L1Registration {
   readonly token: Address;
   readonly quantum: bigint;
   /**
-   * The permanent rule for the token's blobs. A token of another chain has its rule in that chain's
+   * The permanent rule for the token's minting blobs. A token of another chain has its rule in that chain's
    * mirror.
    */
-  readonly blobScheme: BlobScheme;
+  readonly mintingBlobScheme: MintingBlobScheme;
   /**
    * Sequence of the first batch whose vaults of the asset count; on a mirror, of the first step.
    */
@@ -232,7 +232,7 @@ export interface L1Receipt {
 }
 
 /** A vault as the event of its making tells of it. Its token is of the settlement chain. */
-export type MadeVault = Pick<VaultContent, "owner" | "assetType" | "amount" | "blob">;
+export type MadeVault = Pick<VaultContent, "owner" | "assetType" | "amount" | "mintingBlob">;
 
 /** The event of a making. */
 export type MadeEvent = L1Event & { readonly type: "made" };
@@ -460,7 +460,7 @@ export interface Consent {
 export interface TokenMint {
   /** Base units; 1 for an ERC-721. */
   readonly quantity: bigint;
-  readonly blob: Hex;
+  readonly mintingBlob: Hex;
 }
 
 /**

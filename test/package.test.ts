@@ -281,11 +281,11 @@ describe("the package, installed in a foreign project", () => {
 
   test("its contracts compile in a project that imports them", () => {
     const source = `pragma solidity 0.8.37;
-      import {BlobScheme} from "mintmark/contracts/interfaces/Model.sol";
+      import {MintingBlobScheme} from "mintmark/contracts/interfaces/Model.sol";
       import {MintableERC721} from "mintmark/contracts/tokens/MintableERC721.sol";
       contract Shields is MintableERC721 {
         constructor(address admin, address minter)
-          MintableERC721("Shields", "SHLD", "", BlobScheme.Mintmark, Royalty(address(0), 0), admin, minter, address(0), false) {}
+          MintableERC721("Shields", "SHLD", "", MintingBlobScheme.Mintmark, Royalty(address(0), 0), admin, minter, address(0), false) {}
       }`;
     const solc = createRequire(import.meta.url)("solc") as {
       compile(input: string, callbacks: { import(path: string): { contents: string } }): string;

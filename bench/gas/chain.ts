@@ -98,7 +98,7 @@ export async function openGasChain() {
       ...token,
       chainId: CHAIN_ID,
       quantum: 1n,
-      blobScheme: "mintmark",
+      mintingBlobScheme: "mintmark",
     } as const;
     return { ...token, gas: await gasOf((await registerToken(by, at, registration)) as Hex) };
   };

@@ -181,7 +181,7 @@ export async function rollupSection(): Promise<Section> {
       owner: holders[slot % each.owners] as Address,
       assetType,
       amount: each.amount(slot, batch),
-      blob: toHex(each.text(slot, batch)),
+      mintingBlob: toHex(each.text(slot, batch)),
     }));
     const consent = each.issued
       ? (content: Hash) =>
@@ -223,7 +223,7 @@ export async function blobSection(): Promise<Section> {
     const slots = owners(count, "blob owner").map((owner, i) => ({
       ...card,
       owner,
-      blob: toHex(String(100_000 + i)),
+      mintingBlob: toHex(String(100_000 + i)),
     }));
     const send = blobSender(chain, slots);
     return async () => (await send()).hash;

@@ -46,7 +46,7 @@ async function entries(): Promise<Measurement[]> {
       assetType: type,
       owner,
       amount: standard === "erc721" ? 1n : 100n,
-      blob: standard === "erc20" ? ("0x" as const) : toHex(String(100_000 + i)),
+      mintingBlob: standard === "erc20" ? ("0x" as const) : toHex(String(100_000 + i)),
     })),
   );
   // A batch's manifest ascends, and its data is written in the order of its slots.
@@ -152,7 +152,7 @@ async function renewals(): Promise<Measurement[]> {
       assetType: chain.tokens.erc20.type,
       owner: each,
       amount: BigInt(1 + i),
-      blob: "0x" as const,
+      mintingBlob: "0x" as const,
     }),
   );
   const { hash, proofOf } = await sendCalldata(chain, slots, 0);

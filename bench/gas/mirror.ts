@@ -90,7 +90,7 @@ function batchOf(owner: Address, assetType: Hash) {
   const card = { chainId: CHAIN_ID, owner, assetType, amount: 1n };
   const slots = Array.from({ length: VAULTS }, (_, i) => ({
     ...card,
-    blob: toHex(String(100_000 + i)),
+    mintingBlob: toHex(String(100_000 + i)),
   }));
   const vaults = placeVaults(slots, "zk-rollup", 0).filter((vault) => vault !== null);
   return {

@@ -63,14 +63,14 @@ async function openMarket() {
     assetType: card.type,
     owner,
     amount: 1n,
-    blob: toHex(String(100_000 + i)),
+    mintingBlob: toHex(String(100_000 + i)),
   }));
   const coins = [...buyers.map(({ address }) => address), ...bystanders].map((owner) => ({
     chainId: CHAIN_ID,
     assetType: coin.type,
     owner,
     amount: 1_000n,
-    blob: "0x" as const,
+    mintingBlob: "0x" as const,
   }));
   const slots = [...cards, ...coins];
   const { hash, proofOf } = await sendCalldata(chain, slots, 0);

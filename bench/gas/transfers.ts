@@ -53,7 +53,7 @@ async function commits(): Promise<Measurement[]> {
     assetType: chain.tokens.erc721.type,
     owner,
     amount: 1n,
-    blob: "0x31",
+    mintingBlob: "0x31",
   } as const;
   await sendCalldata(chain, [minted], 0);
   for (let i = 0; i < WARM; i++) await commit(chain, [unsigned([whole(OTHERS + i, "warm")])]);
@@ -149,7 +149,7 @@ async function exits(): Promise<Measurement[]> {
   const slots = Array.from({ length: MINTED }, (_, slot) => {
     const [stranger = zeroAddress] = owners(1, `stranger ${slot}`);
     const owner = slot < 64 ? (named(slot).address.toLowerCase() as Address) : stranger;
-    return { ...asset, owner, amount: 1n, blob: toHex(String(100_000 + slot)) };
+    return { ...asset, owner, amount: 1n, mintingBlob: toHex(String(100_000 + slot)) };
   });
   const { hash, proofOf } = await sendCalldata(chain, slots, 0);
   const header = await chain.header(hash);

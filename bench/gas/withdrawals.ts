@@ -90,7 +90,7 @@ new word. Aims:
 /** The cost of withdrawing an ERC-721 from blobs: one opening of 50,000 gas each. */
 export async function openingSection(): Promise<Section> {
   const texts = Object.entries(TEXTS).map(([slot, length]) => [Number(slot), length] as const);
-  const text = (length: number) => ({ blob: toHex("x".repeat(length)) });
+  const text = (length: number) => ({ mintingBlob: toHex("x".repeat(length)) });
   const batch = await commitBatch(await openGasChain(), "erc721", {
     send: sendBlobs,
     others: new Map(texts.map(([slot, length]) => [slot, text(length)])),
@@ -154,7 +154,7 @@ async function amongMostAssets(chain: GasChain): Promise<Measurement> {
     await chain.state.write.registerAsset([1, 1n, token, 1n, 0]);
     const type = assetType("erc20", token, 1n);
     const amount = BigInt(i + 1);
-    others.set(i, { chainId: 1n, owner: token, assetType: type, amount, blob: "0x" });
+    others.set(i, { chainId: 1n, owner: token, assetType: type, amount, mintingBlob: "0x" });
   }
   const batch = await commitBatch(chain, "erc721", { number: 2, others, before: 310 });
   const label = `ERC-721, owner calls, storage word shared, one of ${MOST_ASSETS} assets of the batch`;
@@ -187,7 +187,7 @@ async function commitBatch(chain: GasChain, standard: Standard, options: BatchOp
     owner,
     assetType: chain.tokens[standard].type,
     amount: standard === "erc721" ? 1n : 1_000n,
-    blob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
+    mintingBlob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
     ...others.get(i),
   }));
   // The header contains the time, whose zero bytes are cheaper than others.

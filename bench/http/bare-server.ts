@@ -54,7 +54,7 @@ function answerTo({ users }: Body): MintResult {
 
 function columnsOf(users: Body["users"]): AcceptedColumns {
   const mints = users.flatMap((user) => user.mints);
-  const blobs = mints.map(({ mintingBlob }) => Buffer.from(mintingBlob.slice(2), "hex"));
+  const mintingBlobs = mints.map(({ mintingBlob }) => Buffer.from(mintingBlob.slice(2), "hex"));
   let end = 0;
   return {
     time: Date.now(),
@@ -68,8 +68,8 @@ function columnsOf(users: Body["users"]): AcceptedColumns {
     batchNumber: new Uint32Array(mints.length),
     slot: Uint32Array.from(mints, (_, i) => 1_000_000 + i),
     age: new Float64Array(mints.length),
-    blobs: Buffer.concat(blobs),
-    blobEnd: Uint32Array.from(blobs, ({ length }) => (end += length)),
+    mintingBlobs: Buffer.concat(mintingBlobs),
+    mintingBlobEnd: Uint32Array.from(mintingBlobs, ({ length }) => (end += length)),
     asset: (entry) => ({
       assetId: mints[entry]?.assetId ?? "",
       assetType: ASSET_TYPE,

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BlobScheme, Standard} from "./Model.sol";
+import {MintingBlobScheme, Standard} from "./Model.sol";
 
 /// @title The registry of asset types and their token contracts.
 interface IAssetRegistry {
-    /// @param scheme How a token of this chain reads its blobs. It has no meaning for a token of
-    /// another chain: the registry of the mirror there says it.
+    /// @param scheme How a token of this chain reads its minting blobs. It has no meaning for a
+    /// token of another chain: the registry of the mirror there says it.
     event AssetRegistered(
         uint256 indexed assetType,
         uint64 indexed chainId,
         address indexed token,
         Standard standard,
         uint256 quantum,
-        BlobScheme scheme
+        MintingBlobScheme scheme
     );
     /// @notice Comes behind {AssetRegistered}: owners can transfer vaults of the asset.
     event AssetTransferable(uint256 indexed assetType, uint64 indexed chainId);
@@ -36,32 +36,32 @@ interface IAssetRegistry {
     /// @notice Only vaults count that the settlement contract makes of the token, and a mirror has
     /// none of them.
     error TokenMadeOnly(address token);
-    /// @notice The token reads its blobs by this scheme. It says so by `blobScheme()`, or it says
-    /// nothing and nobody can choose another scheme for it.
-    error SchemeMismatch(address token, BlobScheme scheme);
-    /// @notice The token does not say how it reads its blobs, so only its owner or admin can
-    /// register it.
+    /// @notice The token reads its minting blobs by this scheme. It says so by
+    /// `mintingBlobScheme()`, or it says nothing and nobody can choose another scheme for it.
+    error SchemeMismatch(address token, MintingBlobScheme scheme);
+    /// @notice The token does not say how it reads its minting blobs, so only its owner or admin
+    /// can register it.
     error NotTokenOwner(address token, address caller);
 
     /// @notice Registers a token for ever. Registration grants nothing: a withdrawal still needs
     /// the token's own minter role.
     /// @dev A token of this chain must have code. If it states its standard by ERC-165, its
-    /// `quantum()` or its `blobScheme()`, it is registered with exactly that. An ERC-20 without a
-    /// `quantum()` can have several, so a stranger cannot block a quantum by registering first.
-    /// Anyone can register a token that has a `blobScheme()`. Without it, only the token's
-    /// `owner()` or an account with the DEFAULT_ADMIN_ROLE of its AccessControl can, and chooses
-    /// the scheme. A token with neither can be registered by anyone, as `Imx`. Vaults of batches
-    /// before the registration do not count, so nobody can plant vaults of a token that does not
-    /// exist yet.
+    /// `quantum()` or its `mintingBlobScheme()`, it is registered with exactly that. An ERC-20
+    /// without a `quantum()` can have several, so a stranger cannot block a quantum by registering
+    /// first. Anyone can register a token that has a `mintingBlobScheme()`. Without it, only the
+    /// token's `owner()` or an account with the DEFAULT_ADMIN_ROLE of its AccessControl can, and
+    /// chooses the scheme. A token with neither can be registered by anyone, as `Imx`. Vaults of
+    /// batches before the registration do not count, so nobody can plant vaults of a token that
+    /// does not exist yet.
     /// @param quantum Base units of one quantized unit.
-    /// @param scheme How the token reads its blobs; `Imx` for a token of another chain.
+    /// @param scheme How the token reads its minting blobs; `Imx` for a token of another chain.
     /// @return assetType StarkEx's asset type, 250 bits.
     function registerAsset(
         Standard standard,
         uint64 chainId,
         address token,
         uint256 quantum,
-        BlobScheme scheme
+        MintingBlobScheme scheme
     ) external returns (uint256 assetType);
 
     /// @notice The token of an asset type; `Standard.None` when nobody has registered it.
@@ -76,7 +76,7 @@ interface IAssetRegistry {
             Standard standard,
             address token,
             uint256 quantum,
-            BlobScheme scheme,
+            MintingBlobScheme scheme,
             uint64 since
         );
 

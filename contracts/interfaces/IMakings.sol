@@ -33,14 +33,14 @@ interface IMakings {
         address indexed owner,
         uint256 indexed assetType,
         uint64 amount,
-        bytes blob
+        bytes mintingBlob
     );
     /// @notice Behind the {VaultMade} of an ERC-721: from now on only this vault of the token, and
     /// what is made of it, counts.
     event TokenEntered(uint256 indexed assetType, uint256 indexed tokenId, uint64 making);
 
-    /// @notice Two orders are settled. What both vaults gave is told by {IWithdrawals-Withdrawn} just
-    /// before, and what was made of it by {VaultMade} at the end of the call.
+    /// @notice Two orders are settled. What both vaults gave is told by {IWithdrawals-Withdrawn}
+    /// just before, and what was made of it by {VaultMade} at the end of the call.
     event Traded(uint64 indexed vaultId, uint64 indexed otherVaultId);
     /// @notice A trade failed and had no effect. `reason` is the error that it reverted with.
     event TradeFailed(uint64 indexed vaultId, uint64 indexed otherVaultId, bytes reason);
@@ -49,15 +49,15 @@ interface IMakings {
     error NotToken(uint256 assetType, address caller);
     /// @notice The base units are no whole number of quantized units.
     error AmountIndivisible(uint256 amount, uint256 quantum);
-    /// @notice Nobody could ever withdraw a vault of this owner, amount and minting blob, or it is of
-    /// the making's 256th asset.
-    error VaultUnpayable(address owner, uint256 amount, bytes blob);
+    /// @notice Nobody could ever withdraw a vault of this owner, amount and minting blob, or it is
+    /// of the making's 256th asset.
+    error VaultUnpayable(address owner, uint256 amount, bytes mintingBlob);
     /// @notice A renewal takes its list whole. An entry of the list has no item, or two.
     error RenewalIncomplete();
     /// @notice The vault's order wants more units than the other side gives.
     error OrderUnmet(uint64 vaultId, uint64 wanted, uint64 given);
-    /// @notice A share of the vault's order is of the zero address, of no units, or of more than the
-    /// other side gives.
+    /// @notice A share of the vault's order is of the zero address, of no units, or of more than
+    /// the other side gives.
     error ShareInvalid(uint64 vaultId);
     /// @notice The trades before this one have made so many vaults that the call has no room left.
     error MakingFull();
@@ -65,18 +65,19 @@ interface IMakings {
     error TokenTwice(uint64 vaultId);
 
     /// @notice Makes one vault of units that the caller, the asset's token on this chain, has taken
-    /// out of its supply. No minting role and no issuer takes part: the token speaks for its supply.
+    /// out of its supply. No minting role and no issuer takes part: the token speaks for its
+    /// supply.
     /// @dev For an ERC-721 the token's earlier vaults end ({TokenEntered}), those of batches and of
     /// earlier makings alike. Otherwise a vault that nobody has withdrawn, because the token
     /// existed, could be withdrawn now.
     /// @param amount Base units; 1 for an ERC-721.
-    /// @param blob The minting blob by which the token mints them again.
+    /// @param mintingBlob The minting blob by which the token mints them again.
     /// @return vaultId Final only when the transaction's block is: a reorganisation can change it.
     function make(
         uint256 assetType,
         address owner,
         uint256 amount,
-        bytes calldata blob
+        bytes calldata mintingBlob
     ) external returns (uint64 vaultId);
 
     /// @notice Takes all that a list of vaults says, and makes one vault of it for each asset and
@@ -88,26 +89,28 @@ interface IMakings {
     /// {IWithdrawals-Withdrawn}, with this contract as the recipient. Reverts with
     /// {ITransfers-NotTransferable} when the recipient is not the owner and an asset is not
     /// transferable.
-    /// @param groups The groups are those of {IWithdrawals-withdrawBatch}. Each item names an entry of list 0.
-    /// @param list The list is that of {IWithdrawals-withdrawBatch}. Its `recipient` owns the made vaults.
+    /// @param groups The groups are those of {IWithdrawals-withdrawBatch}. Each item names an entry
+    /// of list 0.
+    /// @param list The list is that of {IWithdrawals-withdrawBatch}. Its `recipient` owns the made
+    /// vaults.
     /// @return making The making's number, final only when the transaction's block is.
     function renew(
         WithdrawalGroup[] calldata groups,
         bytes calldata list
     ) external returns (uint64 making);
 
-    /// @notice Many trades, each independent of the others. {TradeFailed} reports one that fails. In
-    /// a trade, two owners' vaults become each other's: each gives what its signed order says, and
-    /// receives at least what the order wants, less the order's shares. A surplus goes to the signer.
-    /// Anybody may call this; an owner who calls needs no signature of its own.
+    /// @notice Many trades, each independent of the others. {TradeFailed} reports one that fails.
+    /// In a trade, two owners' vaults become each other's: each gives what its signed order says,
+    /// and receives at least what the order wants, less the order's shares. A surplus goes to the
+    /// signer. Anybody may call this; an owner who calls needs no signature of its own.
     /// @dev The signature is over the EIP-712 message `Order`. Of both vaults L1 checks all that a
-    /// withdrawal checks, maturity included, and both assets are transferable. An order counts while
-    /// its vault has as many units withdrawn as it says, so it counts once. A cancelled order, or one
-    /// of a cancelled vault, does not count ({ICancellations-cancel}). A wallet contract is asked
-    /// with at most 400,000 gas. One call makes at most 255 vaults.
+    /// withdrawal checks, maturity included, and both assets are transferable. An order counts
+    /// while its vault has as many units withdrawn as it says, so it counts once. A cancelled
+    /// order, or one of a cancelled vault, does not count ({ICancellations-cancel}). A wallet
+    /// contract is asked with at most 400,000 gas. One call makes at most 255 vaults.
     ///
-    /// Reverts with {IWithdrawals-GasTooLow} when the caller leaves a trade less gas than `tradeGas`.
-    /// Malformed framing of trades reverts the whole call.
+    /// Reverts with {IWithdrawals-GasTooLow} when the caller leaves a trade less gas than
+    /// `tradeGas`. Malformed framing of trades reverts the whole call.
     /// @param assets The batches and assets that the vaults lie in, at most 256.
     /// @param trades The trades, in the format of docs/protocol.md 11.
     /// @param tradeGas Gas for one trade, at least 2,000,000. A trade gets 300,000 more for each

@@ -35,8 +35,8 @@ interface IHistory {
     function engineVersion() external pure returns (uint256);
 }
 
-/// @title The terms that the constructor has fixed for ever. The contract itself answers, and no borrowed
-/// code.
+/// @title The terms that the constructor has fixed for ever. The contract itself answers, and no
+/// borrowed code.
 interface IDeployment {
     /// @notice The contract whose code runs all functions but those of {ICommits}, {IWithdrawals},
     /// {ITransfers} and {IMakings}.

@@ -20,8 +20,8 @@ interface IVaultProofs {
     error LineageEnded(uint64 vaultId, uint64 entry);
     /// @notice Only vaults that L1 has made count for this asset, so this one never does.
     error VaultNotMade(uint64 vaultId);
-    /// @notice These are not two vaults of batches with one ERC-721 token of this chain, the earlier
-    /// one first, both younger than its registration.
+    /// @notice These are not two vaults of batches with one ERC-721 token of this chain, the
+    /// earlier one first, both younger than its registration.
     error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
 
     /// @notice Exhausts the later of two vaults of one ERC-721 token, and so each vault that
@@ -29,8 +29,8 @@ interface IVaultProofs {
     /// through transfers exhausts only the last vault, which this call does not know: it still
     /// exhausts the later one then, and the token stays with whom it was paid to.
     /// @dev The later vault has the higher sequence, or the higher slot of one batch. Two vaults
-    /// hold the same token if their ids are equal, derived by the blob scheme of the registry.
-    /// {withdrawn} of the last vault tells whether it is paid.
+    /// hold the same token if their ids are equal, derived by the minting blob scheme of the
+    /// registry. {withdrawn} of the last vault tells whether it is paid.
     function voidDuplicate(
         Vault calldata earlier,
         BatchHeader calldata earlierHeader,

@@ -25,7 +25,7 @@ interface IWithdrawals {
     /// @notice The amount of an ERC-721 is 1.
     error AmountInvalid(uint64 vaultId, uint64 amount);
     /// @notice A minting blob has no byte for an ERC-20, and at least one for other tokens.
-    error BlobLengthInvalid(uint64 vaultId, uint256 length);
+    error MintingBlobLengthInvalid(uint64 vaultId, uint256 length);
     /// @notice An ERC-721 vault can be withdrawn from this time on, so that a duplicate can be
     /// voided before.
     error NotMature(uint64 vaultId, uint64 maturesAt);

@@ -41,7 +41,7 @@ enum Standard {
 }
 
 /// @dev The way in which a token reads its minting blobs; docs/protocol.md 1.
-enum BlobScheme {
+enum MintingBlobScheme {
     Imx,
     Mintmark,
     Raw32
@@ -57,7 +57,7 @@ struct Vault {
     uint256 assetType;
     /// @dev Quantized units; 1 for an ERC-721.
     uint64 amount;
-    bytes blob;
+    bytes mintingBlob;
 }
 
 /// @dev The header of a committed batch. L1 keeps its hash.
@@ -106,7 +106,7 @@ struct WithdrawalTerms {
     uint8 assetIndex;
     address token;
     Standard standard;
-    BlobScheme scheme;
+    MintingBlobScheme scheme;
     /// @dev Base units of one quantized unit.
     uint256 quantum;
     /// @dev {TRANSFERABLE}: a vault may be spent. {ENTERED}, {MADE_ONLY}: a vault may not count.

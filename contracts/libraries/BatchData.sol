@@ -44,8 +44,8 @@ library BatchData {
     /// fifteen continuations, which {LeafTree-fold} overwrites.
     uint256 private constant LEAVES = 0x220;
 
-    /// @dev Where the parts are, and how a record becomes a head. It is in memory, because the loops
-    /// have no stack for all of it.
+    /// @dev Where the parts are, and how a record becomes a head. It is in memory, because the
+    /// loops have no stack for all of it.
     struct Parts {
         /// @dev Where the data begins, in calldata, as the places of its parts are.
         uint256 data;

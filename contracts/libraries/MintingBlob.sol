@@ -1,56 +1,59 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BlobScheme} from "../interfaces/Model.sol";
+import {MintingBlobScheme} from "../interfaces/Model.sol";
 
 /// @title The schemes of minting blobs; docs/protocol.md 1.
 library MintingBlob {
-    error BlobInvalid(bytes blob);
+    error MintingBlobInvalid(bytes mintingBlob);
 
     /// @dev The decimal digits of 2^256 - 1.
     uint256 private constant MAX_DIGITS = 78;
 
-    /// @notice The token id of a blob of any scheme.
-    function idOf(BlobScheme scheme, bytes memory blob) internal pure returns (uint256 id) {
-        if (scheme == BlobScheme.Raw32) return rawTokenId(blob);
-        if (scheme == BlobScheme.Mintmark) return tokenId(blob);
-        (id, ) = imxTokenId(blob);
+    /// @notice The token id of a minting blob of any scheme.
+    function idOf(
+        MintingBlobScheme scheme,
+        bytes memory mintingBlob
+    ) internal pure returns (uint256 id) {
+        if (scheme == MintingBlobScheme.Raw32) return rawTokenId(mintingBlob);
+        if (scheme == MintingBlobScheme.Mintmark) return tokenId(mintingBlob);
+        (id, ) = imxTokenId(mintingBlob);
     }
 
-    /// @notice The token id of a blob of scheme `mintmark`: the number of a canonical decimal, or
-    /// the hash of any other blob.
-    function tokenId(bytes memory blob) internal pure returns (uint256 id) {
+    /// @notice The token id of a minting blob of scheme `mintmark`: the number of a canonical
+    /// decimal, or the hash of any other minting blob.
+    function tokenId(bytes memory mintingBlob) internal pure returns (uint256 id) {
         bool isDecimal;
-        (isDecimal, id) = decimal(blob, 0, blob.length);
-        if (!isDecimal) id = uint256(keccak256(blob));
+        (isDecimal, id) = decimal(mintingBlob, 0, mintingBlob.length);
+        if (!isDecimal) id = uint256(keccak256(mintingBlob));
     }
 
-    /// @notice The token id and where the blueprint starts (it ends before the last byte) of a blob
-    /// of scheme `imx`: `{id}:{blueprint}`.
+    /// @notice The token id and where the blueprint starts (it ends before the last byte) of a
+    /// minting blob of scheme `imx`: `{id}:{blueprint}`.
     function imxTokenId(
-        bytes memory blob
+        bytes memory mintingBlob
     ) internal pure returns (uint256 id, uint256 blueprintStart) {
         unchecked {
             uint256 end = 1;
-            while (end < blob.length && blob[end] != "}") ++end;
+            while (end < mintingBlob.length && mintingBlob[end] != "}") ++end;
             bool valid;
-            (valid, id) = decimal(blob, 1, end);
+            (valid, id) = decimal(mintingBlob, 1, end);
             blueprintStart = end + 3;
             valid =
                 valid &&
-                blob.length > blueprintStart &&
-                blob[0] == "{" &&
-                blob[end + 1] == ":" &&
-                blob[end + 2] == "{" &&
-                blob[blob.length - 1] == "}";
-            if (!valid) revert BlobInvalid(blob);
+                mintingBlob.length > blueprintStart &&
+                mintingBlob[0] == "{" &&
+                mintingBlob[end + 1] == ":" &&
+                mintingBlob[end + 2] == "{" &&
+                mintingBlob[mintingBlob.length - 1] == "}";
+            if (!valid) revert MintingBlobInvalid(mintingBlob);
         }
     }
 
-    /// @notice The token id of a blob of scheme `raw32`: its 32 bytes.
-    function rawTokenId(bytes memory blob) internal pure returns (uint256) {
-        if (blob.length != 32) revert BlobInvalid(blob);
-        return uint256(bytes32(blob));
+    /// @notice The token id of a minting blob of scheme `raw32`: its 32 bytes.
+    function rawTokenId(bytes memory mintingBlob) internal pure returns (uint256) {
+        if (mintingBlob.length != 32) revert MintingBlobInvalid(mintingBlob);
+        return uint256(bytes32(mintingBlob));
     }
 
     /// @notice Whether the bytes from `start` to before `end`, all within `text`, are a canonical

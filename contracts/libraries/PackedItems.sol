@@ -301,7 +301,7 @@ library PackedItems {
                 cursor += AMOUNTS_BYTES;
             }
             if (flags > ALL_FLAGS) revert ItemMalformed(vaultId);
-            (vault.blob, siblings) = bodyOf(item, cursor, vaultId);
+            (vault.mintingBlob, siblings) = bodyOf(item, cursor, vaultId);
         }
     }
 
@@ -310,10 +310,10 @@ library PackedItems {
         bytes calldata item,
         uint256 offset,
         uint64 vaultId
-    ) internal pure returns (bytes calldata blob, bytes32[] calldata siblings) {
+    ) internal pure returns (bytes calldata mintingBlob, bytes32[] calldata siblings) {
         unchecked {
-            blob = _slice(item, offset + 1, _word(item, offset) >> 248);
-            uint256 cursor = offset + 1 + blob.length;
+            mintingBlob = _slice(item, offset + 1, _word(item, offset) >> 248);
+            uint256 cursor = offset + 1 + mintingBlob.length;
             if (cursor > item.length || (item.length - cursor) % 32 != 0)
                 revert ItemMalformed(vaultId);
             assembly ("memory-safe") {

@@ -92,7 +92,7 @@ library PackedTrades {
     }
 
     /// @notice The minting blob of a side's vault.
-    function blobOf(bytes calldata side) internal pure returns (bytes calldata) {
+    function mintingBlobOf(bytes calldata side) internal pure returns (bytes calldata) {
         unchecked {
             uint256 cursor = HEAD_BYTES;
             if ((_word(side, 0) >> 248) & HAS_WAY != 0) cursor += U64_BYTES;
@@ -126,9 +126,9 @@ library PackedTrades {
             uint256 slot = uint24(head >> 216);
             vault.vaultId = firstVaultId | uint64(slot);
             side.vaultId = vaultIdOf(packed, firstVaultId);
-            bytes calldata blob = blobOf(packed);
-            vault.blob = blob;
-            uint256 cursor = _end(packed, blob);
+            bytes calldata mintingBlob = mintingBlobOf(packed);
+            vault.mintingBlob = mintingBlob;
+            uint256 cursor = _end(packed, mintingBlob);
             vault.chainId = uint64(block.chainid);
             vault.owner = address(uint160(_word(packed, cursor) >> 96));
             cursor += 20;

@@ -23,10 +23,10 @@ library StateProof {
 
     /// @notice The vault in memory. Each look at the calldata would check it again.
     function load(Vault calldata vault) internal pure returns (Vault memory held) {
-        bytes calldata blob = vault.blob;
+        bytes calldata mintingBlob = vault.mintingBlob;
         assembly ("memory-safe") {
             calldatacopy(held, vault, 0xa0)
-            // Vault id, chain, amount and the blob's offset have 64 bits, the owner 160.
+            // Vault id, chain, amount and the minting blob's offset have 64 bits, the owner 160.
             let wide := or(
                 or(mload(held), mload(add(held, 0x20))),
                 or(mload(add(held, 0x80)), calldataload(add(vault, 0xa0)))
@@ -36,9 +36,9 @@ library StateProof {
             }
             let text := mload(0x40)
             mstore(add(held, 0xa0), text)
-            mstore(text, blob.length)
-            calldatacopy(add(text, 0x20), blob.offset, blob.length)
-            mstore(0x40, and(add(add(text, 0x3f), blob.length), not(0x1f)))
+            mstore(text, mintingBlob.length)
+            calldatacopy(add(text, 0x20), mintingBlob.offset, mintingBlob.length)
+            mstore(0x40, and(add(add(text, 0x3f), mintingBlob.length), not(0x1f)))
         }
     }
 

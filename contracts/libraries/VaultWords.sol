@@ -40,8 +40,8 @@ library VaultWords {
     uint256 private constant BRACES = 0x7d3a7b7d;
 
     /// @notice A vault's words.
-    /// @return head The first word as a tree has it; zero when no token can mint the vault. In blobs it also has
-    /// the place of the first continuation, at {placed}.
+    /// @return head The first word as a tree has it; zero when no token can mint the vault. In
+    /// blobs it also has the place of the first continuation, at {placed}.
     /// @return continuations Their contents, 31 bytes each.
     function wordsOf(
         Vault memory vault,
@@ -49,7 +49,7 @@ library VaultWords {
     ) internal pure returns (uint256 head, bytes memory continuations) {
         unchecked {
             uint256 amount = vault.amount;
-            bytes memory mintingBlob = vault.blob;
+            bytes memory mintingBlob = vault.mintingBlob;
             uint256 length = mintingBlob.length;
             // Unchecked: an amount of 0 is too large too.
             if (amount - 1 >= MAX_AMOUNT || length > 255) return (0, continuations);

@@ -4,13 +4,13 @@ pragma solidity 0.8.37;
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
 import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
-import {BlobScheme, MADE_ONLY, Standard, TRANSFERABLE} from "../interfaces/Model.sol";
+import {MintingBlobScheme, MADE_ONLY, Standard, TRANSFERABLE} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {VaultState} from "./VaultState.sol";
 
 /// @dev Terms that a token can state. This project's tokens do.
 interface IMintingTerms {
-    function blobScheme() external view returns (BlobScheme);
+    function mintingBlobScheme() external view returns (MintingBlobScheme);
     /// @dev ERC-20: base units of one quantized unit. With 0, whoever registers the token chooses
     /// it.
     function quantum() external view returns (uint256);
@@ -41,7 +41,7 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
         uint64 chainId,
         address token,
         uint256 quantum,
-        BlobScheme scheme
+        MintingBlobScheme scheme
     ) external returns (uint256 assetType) {
         if (standard == Standard.None || token == address(0) || chainId == 0)
             revert AssetInvalid(standard, chainId, token);
@@ -62,8 +62,8 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
             flags = _flagsOf(token);
             isFirst = first == 0;
             if (isFirst) _firstOf[token] = assetType;
-        } else if (scheme != BlobScheme.Imx) {
-            revert SchemeMismatch(token, BlobScheme.Imx);
+        } else if (scheme != MintingBlobScheme.Imx) {
+            revert SchemeMismatch(token, MintingBlobScheme.Imx);
         }
         _assets[chainId][assetType] = Asset(
             token,
@@ -96,7 +96,13 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
     )
         external
         view
-        returns (Standard standard, address token, uint256 quantum, BlobScheme scheme, uint64 since)
+        returns (
+            Standard standard,
+            address token,
+            uint256 quantum,
+            MintingBlobScheme scheme,
+            uint64 since
+        )
     {
         Asset storage found = _assets[chainId][assetType];
         return (found.standard, found.token, found.quantum, found.scheme, found.since);
@@ -118,15 +124,18 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
         Standard standard,
         address token,
         uint256 quantum,
-        BlobScheme scheme
+        MintingBlobScheme scheme
     ) private view {
         if (token.code.length == 0) revert TokenWithoutCode(token);
         _requireStandard(standard, token, quantum);
-        (bool answered, uint256 stated) = _ask(token, abi.encodeCall(IMintingTerms.blobScheme, ()));
-        if (answered && stated <= uint8(type(BlobScheme).max)) {
-            if (stated != uint8(scheme)) revert SchemeMismatch(token, BlobScheme(stated));
-        } else if (!_speaksFor(msg.sender, token) && scheme != BlobScheme.Imx) {
-            revert SchemeMismatch(token, BlobScheme.Imx);
+        (bool answered, uint256 stated) = _ask(
+            token,
+            abi.encodeCall(IMintingTerms.mintingBlobScheme, ())
+        );
+        if (answered && stated <= uint8(type(MintingBlobScheme).max)) {
+            if (stated != uint8(scheme)) revert SchemeMismatch(token, MintingBlobScheme(stated));
+        } else if (!_speaksFor(msg.sender, token) && scheme != MintingBlobScheme.Imx) {
+            revert SchemeMismatch(token, MintingBlobScheme.Imx);
         }
     }
 

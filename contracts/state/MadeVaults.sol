@@ -14,7 +14,8 @@ import {Tips} from "./Tips.sol";
 /// @title How a making comes into the state: its vaults' leaves, the assets that they name, and the
 /// header.
 abstract contract MadeVaults is Roles, Tips, OwnerSignatures, IMakings {
-    /// @dev A making that is under way. Its memory is reserved for as many vaults as it has at last.
+    /// @dev A making that is under way. Its memory is reserved for as many vaults as it has at
+    /// last.
     struct Making {
         uint64 number;
         uint256 count;
@@ -58,10 +59,10 @@ abstract contract MadeVaults is Roles, Tips, OwnerSignatures, IMakings {
             }
             (uint256 head, bytes memory continuations) = VaultWords.wordsOf(vault, index);
             if (head == 0 || index == Manifest.MAX_ASSETS)
-                revert VaultUnpayable(vault.owner, vault.amount, vault.blob);
+                revert VaultUnpayable(vault.owner, vault.amount, vault.mintingBlob);
             uint64 vaultId = MADE | (making.number << 20) | uint64(slot);
             _put(making.leaves, slot, VaultWords.leaf(vaultId, head, continuations));
-            emit VaultMade(vaultId, vault.owner, vault.assetType, vault.amount, vault.blob);
+            emit VaultMade(vaultId, vault.owner, vault.assetType, vault.amount, vault.mintingBlob);
         }
     }
 

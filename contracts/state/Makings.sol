@@ -34,14 +34,15 @@ contract Makings is Renewals, Trades {
         uint256 assetType,
         address owner,
         uint256 amount,
-        bytes calldata blob
+        bytes calldata mintingBlob
     ) external nonReentrant returns (uint64 vaultId) {
         Asset storage asset = _assets[uint64(block.chainid)][assetType];
         if (asset.token != msg.sender) revert NotToken(assetType, msg.sender);
         (Standard standard, uint256 quantum) = (asset.standard, asset.quantum);
         if (amount % quantum != 0) revert AmountIndivisible(amount, quantum);
         uint256 units = amount / quantum;
-        if (owner == address(0) || units > MAX_UNITS) revert VaultUnpayable(owner, amount, blob);
+        if (owner == address(0) || units > MAX_UNITS)
+            revert VaultUnpayable(owner, amount, mintingBlob);
         uint64 making = uint64(_head >> MAKINGS) + 1;
         vaultId = MADE | (making << 20);
         Vault memory vault = Vault(
@@ -50,15 +51,15 @@ contract Makings is Renewals, Trades {
             owner,
             assetType,
             uint64(units),
-            blob
+            mintingBlob
         );
         _requirePayable(vault, standard, asset.scheme);
         (uint256 head, bytes memory continuations) = VaultWords.wordsOf(vault, 0);
-        if (head == 0) revert VaultUnpayable(owner, amount, blob);
-        emit VaultMade(vaultId, owner, assetType, uint64(units), blob);
+        if (head == 0) revert VaultUnpayable(owner, amount, mintingBlob);
+        emit VaultMade(vaultId, owner, assetType, uint64(units), mintingBlob);
         if (standard != Standard.ERC20) {
             // The token can mint only what its scheme spells, whatever its standard.
-            uint256 tokenId = MintingBlob.idOf(asset.scheme, vault.blob);
+            uint256 tokenId = MintingBlob.idOf(asset.scheme, vault.mintingBlob);
             if (standard == Standard.ERC721) _enter(asset, assetType, tokenId, making);
         }
         // One leaf is the whole vault tree, and one asset the whole manifest.

@@ -8,7 +8,7 @@ import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
     BatchHeader,
-    BlobScheme,
+    MintingBlobScheme,
     Standard,
     TRANSFERABLE,
     Vault,
@@ -24,8 +24,8 @@ import {VaultProofs} from "./VaultProofs.sol";
 abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
     /// @dev Most bytes of a token's error that are kept.
     uint256 private constant MAX_REASON_BYTES = 256;
-    /// @dev Most bytes of the error of an item or a trade. Every error of this contract fits, with a
-    /// token's error inside.
+    /// @dev Most bytes of the error of an item or a trade. Every error of this contract fits, with
+    /// a token's error inside.
     uint256 internal constant MAX_ITEM_REASON_BYTES = 512;
     /// @dev Gas of eight records and a refutation, which a vault with a way gets besides.
     uint256 internal constant WAY_GAS = 300_000;
@@ -44,7 +44,7 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         _consume(terms.standard, vault, quantity, recipient, by);
         unchecked {
             // A quantum has 128 bits.
-            _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
+            _mint(terms.token, recipient, quantity * terms.quantum, vault.mintingBlob);
         }
     }
 
@@ -144,17 +144,17 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
     function _requirePayable(
         Vault memory vault,
         Standard standard,
-        BlobScheme scheme
+        MintingBlobScheme scheme
     ) internal pure {
-        uint256 blobLength = vault.blob.length;
-        if ((standard == Standard.ERC20) != (blobLength == 0))
-            revert IWithdrawals.BlobLengthInvalid(vault.vaultId, blobLength);
+        uint256 mintingBlobLength = vault.mintingBlob.length;
+        if ((standard == Standard.ERC20) != (mintingBlobLength == 0))
+            revert IWithdrawals.MintingBlobLengthInvalid(vault.vaultId, mintingBlobLength);
         if (standard != Standard.ERC721) return;
         if (vault.amount != 1) revert IWithdrawals.AmountInvalid(vault.vaultId, vault.amount);
         // A token may accept more spellings than the scheme has. {voidDuplicate} does not know the
         // ids of those.
-        if (scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
-        if (scheme == BlobScheme.Raw32) MintingBlob.rawTokenId(vault.blob);
+        if (scheme == MintingBlobScheme.Imx) MintingBlob.imxTokenId(vault.mintingBlob);
+        if (scheme == MintingBlobScheme.Raw32) MintingBlob.rawTokenId(vault.mintingBlob);
     }
 
     function _spend(
@@ -185,10 +185,19 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
             revert IWithdrawals.AuthorizationIsCancelled(id);
     }
 
-    function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {
+    function _mint(
+        address token,
+        address recipient,
+        uint256 quantity,
+        bytes memory mintingBlob
+    ) private {
         if (token.code.length == 0) revert IAssetRegistry.TokenWithoutCode(token);
         if (
-            !_call(token, gasleft(), abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob)))
+            !_call(
+                token,
+                gasleft(),
+                abi.encodeCall(IMintable.mintFor, (recipient, quantity, mintingBlob))
+            )
         ) {
             revert IWithdrawals.TokenRefused(token, _reason(MAX_REASON_BYTES));
         }

@@ -126,7 +126,7 @@ abstract contract Renewals is MadeVaults {
         vault.amount = uint64(word.amounts >> 64);
         uint64 quantity = uint64(word.amounts);
         bytes32[] calldata siblings;
-        (vault.blob, siblings) = PackedItems.bodyOf(body, 0, vaultId);
+        (vault.mintingBlob, siblings) = PackedItems.bodyOf(body, 0, vaultId);
         _requireAsked(tipId, quantity, renewal.recipient);
         if (hasWay) {
             (, bytes calldata hops, bytes calldata refutation, ) = PackedItems.wayOf(item);
@@ -150,7 +150,9 @@ abstract contract Renewals is MadeVaults {
     ) private pure {
         bool isUnique = terms.standard == Standard.ERC721;
         uint256 text =
-            isUnique ? MintingBlob.idOf(terms.scheme, vault.blob) : uint256(keccak256(vault.blob));
+            isUnique
+                ? MintingBlob.idOf(terms.scheme, vault.mintingBlob)
+                : uint256(keccak256(vault.mintingBlob));
         bytes32 key = keccak256(abi.encode(vault.assetType, text));
         uint256 count = renewal.count;
         for (uint256 i; i < count; ++i) {
@@ -158,7 +160,7 @@ abstract contract Renewals is MadeVaults {
             if (isUnique) revert TokenTwice(vault.vaultId);
             Vault memory known = renewal.vaults[i];
             uint256 sum = uint256(known.amount) + quantity;
-            if (sum > MAX_UNITS) revert VaultUnpayable(renewal.recipient, sum, vault.blob);
+            if (sum > MAX_UNITS) revert VaultUnpayable(renewal.recipient, sum, vault.mintingBlob);
             known.amount = uint64(sum);
             return;
         }

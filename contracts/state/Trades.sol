@@ -18,7 +18,8 @@ import {MadeVaults} from "./MadeVaults.sol";
 ///
 /// @notice The way of a trade:
 ///
-///   1. {settle} runs {settleTrade} for each trade, as a call of its own with a bound on its gas. So
+///   1. {settle} runs {settleTrade} for each trade, as a call of its own with a bound on its gas.
+///   So
 ///      a trade that fails changes nothing, and costs the others nothing.
 ///   2. Of both vaults a trade checks what a withdrawal checks, and takes the units that the order
 ///      gives ({Payouts-_consume}).
@@ -98,8 +99,9 @@ abstract contract Trades is MadeVaults {
     /// @notice One trade of {settle}, which alone runs it, by a call of its own code on the same
     /// storage. The settlement contract has no such function.
     /// @dev The arguments are those of {settle}, byte for byte, and the task is a word behind them.
-    /// {settle} reads the assets and the sides again when it makes vaults. If it wrote the task over
-    /// an argument, a caller could let an offset point there, and each would read other assets.
+    /// {settle} reads the assets and the sides again when it makes vaults. If it wrote the task
+    /// over an argument, a caller could let an offset point there, and each would read other
+    /// assets.
     /// @return The outputs, a word each, without ABI encoding.
     function settleTrade(
         TradedAsset[] calldata assets,
@@ -252,7 +254,7 @@ abstract contract Trades is MadeVaults {
         side.token = terms.token;
         side.quantum = terms.quantum;
         if (terms.standard != Standard.ERC20)
-            side.tokenId = MintingBlob.idOf(terms.scheme, vault.blob);
+            side.tokenId = MintingBlob.idOf(terms.scheme, vault.mintingBlob);
         side.give = _item(side, side.units);
         return side;
     }
@@ -335,7 +337,7 @@ abstract contract Trades is MadeVaults {
         vault.owner = address(uint160(output >> OWNER));
         vault.amount = uint64(output >> UNITS);
         vault.assetType = assets[PackedTrades.assetOf(packed)].assetType;
-        vault.blob = PackedTrades.blobOf(packed);
+        vault.mintingBlob = PackedTrades.mintingBlobOf(packed);
         _add(made, vault);
     }
 }

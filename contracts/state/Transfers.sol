@@ -25,7 +25,8 @@ import {Tips} from "./Tips.sol";
 ///
 ///   1. The owner signs a list of transfers, or approves it here ({approveTransfers}), or has let a
 ///      key sign ({authorizeSession}).
-///   2. The operator commits it ({commitTransferBatch}). L1 hashes the records, and sets one bit for
+///   2. The operator commits it ({commitTransferBatch}). L1 hashes the records, and sets one bit
+///   for
 ///      each vault that a record spends. It checks no signature: the committee has.
 ///   3. Whoever exits proves the chain ({withdrawTransferred}): the mint as in {Withdrawals}, then
 ///      each record, whose rule {Tips-_counts} decides. The last vault is the tip.

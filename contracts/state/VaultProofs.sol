@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {
     BatchHeader,
-    BlobScheme,
+    MintingBlobScheme,
     ENTERED,
     MADE,
     MADE_ONLY,
@@ -92,12 +92,16 @@ abstract contract VaultProofs is VaultState {
     /// @dev Reverts when the vault has stopped to count, or never did. A vault that transfers made
     /// counts as the one at which they began: its own id is one of a batch.
     /// @param flags The flags of the vault's asset, an ERC-721 if an id has entered.
-    function _requireCounted(Vault memory vault, BlobScheme scheme, uint8 flags) internal view {
+    function _requireCounted(
+        Vault memory vault,
+        MintingBlobScheme scheme,
+        uint8 flags
+    ) internal view {
         uint64 vaultId = vault.vaultId;
         uint64 making = vaultId & MADE == 0 ? 0 : _makingOf(vaultId);
         if (flags & MADE_ONLY != 0 && making == 0) revert IVaultProofs.VaultNotMade(vaultId);
         if (flags & ENTERED == 0) return;
-        uint64 entry = _entries[vault.assetType][MintingBlob.idOf(scheme, vault.blob)];
+        uint64 entry = _entries[vault.assetType][MintingBlob.idOf(scheme, vault.mintingBlob)];
         if (making < entry) revert IVaultProofs.LineageEnded(vaultId, entry);
     }
 

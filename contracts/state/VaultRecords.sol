@@ -5,7 +5,7 @@ import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
     BatchHeader,
-    BlobScheme,
+    MintingBlobScheme,
     MADE,
     Mode,
     Standard,
@@ -45,10 +45,15 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
             earlierHeader.sequence >= found.since &&
                 first.amount == 1 &&
                 first.owner != address(0) &&
-                first.blob.length != 0;
+                first.mintingBlob.length != 0;
         // L1 makes one vault of an id since its latest entry, and only those since then count.
         bool made = (first.vaultId | second.vaultId) & MADE != 0;
-        if (made || !ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
+        if (
+            made ||
+            !ordered ||
+            !exists ||
+            !_sameToken(found.scheme, earlier.mintingBlob, later.mintingBlob)
+        ) {
             revert NotDuplicates(first.vaultId, second.vaultId);
         }
         _take(second.vaultId);
@@ -81,7 +86,7 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
     }
 
     function _sameToken(
-        BlobScheme scheme,
+        MintingBlobScheme scheme,
         bytes calldata a,
         bytes calldata b
     ) private pure returns (bool) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BlobScheme, Mode, Standard} from "../interfaces/Model.sol";
+import {MintingBlobScheme, Mode, Standard} from "../interfaces/Model.sol";
 
 /// @title The storage of assets, of batches' headers, and of what is withdrawn of each vault.
 abstract contract VaultState {
@@ -11,7 +11,7 @@ abstract contract VaultState {
     struct Asset {
         address token;
         Standard standard;
-        BlobScheme scheme;
+        MintingBlobScheme scheme;
         /// @dev Vaults of earlier batches do not count.
         uint64 since;
         /// @dev {TRANSFERABLE}, {ENTERED}, {MADE_ONLY}.

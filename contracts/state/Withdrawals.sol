@@ -19,8 +19,8 @@ import {OwnerSignatures} from "./OwnerSignatures.sol";
 import {Payouts} from "./Payouts.sol";
 import {OwnTypedData} from "./TypedData.sol";
 
-/// @title Withdrawals: a proof of a vault and its owner's word mint the token. No role, no pause, no
-/// operator.
+/// @title Withdrawals: a proof of a vault and its owner's word mint the token. No role, no pause,
+/// no operator.
 ///
 /// @notice The way of a withdrawal, of {withdraw} as of each item of {withdrawBatch}:
 ///

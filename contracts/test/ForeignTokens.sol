@@ -10,7 +10,7 @@ import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
 /// @dev The tokens of other engines have this in common: an owner, one minter, and no word of how
-/// they read blobs.
+/// they read minting blobs.
 abstract contract ForeignMinter is Ownable {
     address public immutable starkEx;
 

@@ -5,7 +5,7 @@ pragma solidity 0.8.37;
 /// nothing that names it.
 /// @dev Reads `{id}:{blueprint}` as those tokens do, leniently: digits anywhere before the colon
 /// count, other bytes and leading zeros do not, so that one token has many spellings. No ERC-165,
-/// no access control worth the name, no blob scheme.
+/// no access control worth the name, no minting blob scheme.
 contract ImxToken {
     // IMX tokens have no custom errors.
     // solhint-disable gas-custom-errors

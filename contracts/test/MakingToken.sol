@@ -2,29 +2,29 @@
 pragma solidity 0.8.37;
 
 import {IMakings} from "../interfaces/IMakings.sol";
-import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {MintingBlobScheme, Standard} from "../interfaces/Model.sol";
 
-/// @dev A token of any standard and scheme that makes whatever vaults it is asked for, also while it
-/// mints. Its vaults are made only, if `only` is 1.
+/// @dev A token of any standard and scheme that makes whatever vaults it is asked for, also while
+/// it mints. Its vaults are made only, if `only` is 1.
 contract MakingToken {
     Standard public immutable standard;
-    BlobScheme public immutable blobScheme;
+    MintingBlobScheme public immutable mintingBlobScheme;
     uint256 private immutable _only;
     IMakings private immutable _settlement;
     mapping(address holder => uint256) public held;
     uint256 private _makesAtMint;
 
-    constructor(Standard standard_, BlobScheme scheme, uint256 only, IMakings settlement) {
-        (standard, blobScheme, _only, _settlement) = (standard_, scheme, only, settlement);
+    constructor(Standard standard_, MintingBlobScheme scheme, uint256 only, IMakings settlement) {
+        (standard, mintingBlobScheme, _only, _settlement) = (standard_, scheme, only, settlement);
     }
 
     function make(
         uint256 assetType,
         address owner,
         uint256 amount,
-        bytes calldata blob
+        bytes calldata mintingBlob
     ) external returns (uint64) {
-        return _settlement.make(assetType, owner, amount, blob);
+        return _settlement.make(assetType, owner, amount, mintingBlob);
     }
 
     /// @notice Each mint makes a vault of this asset first.
@@ -32,8 +32,8 @@ contract MakingToken {
         _makesAtMint = assetType;
     }
 
-    function mintFor(address to, uint256 quantity, bytes calldata blob) external {
-        if (_makesAtMint != 0) _settlement.make(_makesAtMint, to, quantity, blob);
+    function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external {
+        if (_makesAtMint != 0) _settlement.make(_makesAtMint, to, quantity, mintingBlob);
         held[to] += quantity;
     }
 

@@ -74,8 +74,8 @@ contract OddERC721 is ERC721 {
     }
 }
 
-/// @title A token that is older than ERC-721, as CryptoKitties: its owner calls `transfer`, and only
-/// an approved account calls `transferFrom`.
+/// @title A token that is older than ERC-721, as CryptoKitties: its owner calls `transfer`, and
+/// only an approved account calls `transferFrom`.
 contract OldToken {
     string public name = "Old";
     string public symbol = "OLD";

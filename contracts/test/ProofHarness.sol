@@ -25,28 +25,30 @@ contract ProofHarness is OutsideProofs {
     function mintableAssetId(
         Standard standard,
         uint256 type_,
-        bytes calldata blob
+        bytes calldata mintingBlob
     ) external pure returns (uint256 id) {
         id = uint256(
-            uint240(uint256(keccak256(abi.encodePacked("MINTABLE:", type_, keccak256(blob)))))
+            uint240(
+                uint256(keccak256(abi.encodePacked("MINTABLE:", type_, keccak256(mintingBlob))))
+            )
         );
         id |= 1 << 250;
         if (standard != Standard.ERC721) id |= 1 << 249;
         if (standard == Standard.ERC20) id |= 1 << 248;
     }
 
-    function mintmarkTokenId(bytes calldata blob) external pure returns (uint256) {
-        return MintingBlob.tokenId(blob);
+    function mintmarkTokenId(bytes calldata mintingBlob) external pure returns (uint256) {
+        return MintingBlob.tokenId(mintingBlob);
     }
 
-    function rawTokenId(bytes calldata blob) external pure returns (uint256) {
-        return MintingBlob.rawTokenId(blob);
+    function rawTokenId(bytes calldata mintingBlob) external pure returns (uint256) {
+        return MintingBlob.rawTokenId(mintingBlob);
     }
 
     function imxTokenId(
-        bytes calldata blob
+        bytes calldata mintingBlob
     ) external pure returns (uint256 id, uint256 blueprintStart) {
-        return MintingBlob.imxTokenId(blob);
+        return MintingBlob.imxTokenId(mintingBlob);
     }
 
     function node(bytes32 left, bytes32 right) external pure returns (bytes32) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {MintingBlobScheme, Standard} from "../interfaces/Model.sol";
 
 /// @dev A token whose vaults can be transferred, or one that answers that question in a hostile
 /// way. It counts what it mints, and mints an ERC-721 id once.
@@ -22,16 +22,16 @@ contract TransferableToken {
     Answer public immutable answer;
     address public immutable issuer;
     address private immutable _settler;
-    mapping(address holder => mapping(bytes32 blobHash => uint256)) public held;
-    mapping(bytes32 blobHash => uint256) public minted;
+    mapping(address holder => mapping(bytes32 mintingBlobHash => uint256)) public held;
+    mapping(bytes32 mintingBlobHash => uint256) public minted;
 
     constructor(Standard standard_, Answer answer_, address settler, address issuer_) {
         (standard, answer, _settler, issuer) = (standard_, answer_, settler, issuer_);
     }
 
-    function mintFor(address to, uint256 quantity, bytes calldata blob) external {
+    function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external {
         if (msg.sender != _settler) revert Refused();
-        bytes32 hash = keccak256(blob);
+        bytes32 hash = keccak256(mintingBlob);
         if (standard == Standard.ERC721 && (minted[hash] != 0 || quantity != 1)) revert Refused();
         minted[hash] += quantity;
         held[to][hash] += quantity;
@@ -67,7 +67,7 @@ contract TransferableToken {
             (standard == Standard.ERC1155 && id == 0xd9b67a26);
     }
 
-    function blobScheme() external pure returns (BlobScheme) {
-        return BlobScheme.Mintmark;
+    function mintingBlobScheme() external pure returns (MintingBlobScheme) {
+        return MintingBlobScheme.Mintmark;
     }
 }

@@ -5,7 +5,8 @@ import {ERC165} from "@openzeppelin/contracts/utils/introspection/ERC165.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
 
-/// @title Holds tokens that exist already, and is itself the token that a settlement contract knows.
+/// @title Holds tokens that exist already, and is itself the token that a settlement contract
+/// knows.
 ///
 /// @notice The way of a token that this project has not made:
 ///

@@ -7,7 +7,7 @@ import {IERC20Metadata} from "@openzeppelin/contracts/token/ERC20/extensions/IER
 import {IERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/IERC20Permit.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
-import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {MintingBlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {Escrow} from "./Escrow.sol";
 
@@ -17,7 +17,7 @@ import {Escrow} from "./Escrow.sol";
 contract EscrowERC20 is Escrow {
     using SafeERC20 for IERC20Metadata;
 
-    BlobScheme public constant blobScheme = BlobScheme.Mintmark;
+    MintingBlobScheme public constant mintingBlobScheme = MintingBlobScheme.Mintmark;
     IERC20Metadata public immutable token;
     /// @notice Base units of one quantized unit. The registry accepts no other quantum.
     uint256 public immutable quantum;

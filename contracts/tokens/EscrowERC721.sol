@@ -5,7 +5,7 @@ pragma solidity 0.8.37;
 
 import {IERC721Metadata} from "@openzeppelin/contracts/token/ERC721/extensions/IERC721Metadata.sol";
 import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
-import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {MintingBlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {Escrow} from "./Escrow.sol";
 
@@ -18,7 +18,7 @@ interface IOldToken {
 /// @title The escrow of an ERC-721.
 /// @dev It asks the token who owns an id, because some old tokens return without moving it.
 contract EscrowERC721 is Escrow {
-    BlobScheme public constant blobScheme = BlobScheme.Raw32;
+    MintingBlobScheme public constant mintingBlobScheme = MintingBlobScheme.Raw32;
     bytes4 private constant ERC721_INTERFACE = 0x80ac58cd;
     IERC721Metadata public immutable token;
 

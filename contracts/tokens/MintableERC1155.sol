@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
 import {ERC1155Supply} from "@openzeppelin/contracts/token/ERC1155/extensions/ERC1155Supply.sol";
-import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {MintingBlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {MinterLock} from "./MinterLock.sol";
@@ -20,7 +20,7 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
         string memory name_,
         string memory symbol_,
         string memory uri_,
-        BlobScheme scheme,
+        MintingBlobScheme scheme,
         Royalty memory royalty,
         address admin,
         address minter,
@@ -48,7 +48,7 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
         bytes calldata mintingBlob
     ) external onlyRole(MINTER_ROLE) {
         uint256 id;
-        if (blobScheme == BlobScheme.Mintmark) id = MintingBlob.tokenId(mintingBlob);
+        if (mintingBlobScheme == MintingBlobScheme.Mintmark) id = MintingBlob.tokenId(mintingBlob);
         else (id, ) = MintingBlob.imxTokenId(mintingBlob);
         _mint(to, id, quantity, "");
     }

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Capped} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Capped.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
-import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {MintingBlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {ContractMetadata} from "./ContractMetadata.sol";
 import {MinterLock} from "./MinterLock.sol";
@@ -14,10 +14,10 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
     /// @notice Base units of one quantized unit. The registry accepts no other quantum.
     uint256 public immutable quantum;
 
-    error BlobNotEmpty(bytes blob);
+    error MintingBlobNotEmpty(bytes mintingBlob);
     error QuantumZero();
-    /// @notice A token with a cap cannot be entered: others could fill what the entry freed, and the
-    /// cap would refuse the exit.
+    /// @notice A token with a cap cannot be entered: others could fill what the entry freed, and
+    /// the cap would refuse the exit.
     error CapForbidsEntry(uint256 cap);
 
     /// @param cap Most base units that can ever exist; type(uint256).max for no cap.
@@ -40,7 +40,7 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
         MinterLock(
             admin,
             minter,
-            BlobScheme.Mintmark,
+            MintingBlobScheme.Mintmark,
             issuer_,
             transferable_,
             AssetEncoding.assetType(Standard.ERC20, address(this), quantum_)
@@ -55,7 +55,7 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
         uint256 quantity,
         bytes calldata mintingBlob
     ) external onlyRole(MINTER_ROLE) {
-        if (mintingBlob.length != 0) revert BlobNotEmpty(mintingBlob);
+        if (mintingBlob.length != 0) revert MintingBlobNotEmpty(mintingBlob);
         _mint(to, quantity);
     }
 

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
-import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {MintingBlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {MinterLock} from "./MinterLock.sol";
@@ -14,8 +14,8 @@ contract MintableERC721 is ERC721, TokenMetadata {
 
     string private _base;
 
-    /// @notice The blueprint of a token, the part of an `imx` blob besides the id; empty for other
-    /// schemes.
+    /// @notice The blueprint of a token, the part of an `imx` minting blob besides the id; empty
+    /// for other schemes.
     mapping(uint256 tokenId => bytes) public blueprints;
 
     error QuantityNotOne(uint256 quantity);
@@ -26,7 +26,7 @@ contract MintableERC721 is ERC721, TokenMetadata {
         string memory name,
         string memory symbol,
         string memory baseUri,
-        BlobScheme scheme,
+        MintingBlobScheme scheme,
         Royalty memory royalty,
         address admin,
         address minter,
@@ -53,7 +53,7 @@ contract MintableERC721 is ERC721, TokenMetadata {
         bytes calldata mintingBlob
     ) external onlyRole(MINTER_ROLE) {
         if (quantity != 1) revert QuantityNotOne(quantity);
-        if (blobScheme == BlobScheme.Mintmark) {
+        if (mintingBlobScheme == MintingBlobScheme.Mintmark) {
             _mint(to, MintingBlob.tokenId(mintingBlob));
         } else {
             (uint256 id, uint256 blueprint) = MintingBlob.imxTokenId(mintingBlob);

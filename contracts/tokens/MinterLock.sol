@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {AccessControlEnumerable} from "@openzeppelin/contracts/access/extensions/AccessControlEnumerable.sol";
-import {BlobScheme} from "../interfaces/Model.sol";
+import {MintingBlobScheme} from "../interfaces/Model.sol";
 import {IMakings} from "../interfaces/IMakings.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
@@ -14,7 +14,7 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
     bytes32 public constant MINTER_ROLE = keccak256("MINTER");
 
     /// @notice The scheme by which `mintFor` reads its minting blob.
-    BlobScheme public immutable blobScheme;
+    MintingBlobScheme public immutable mintingBlobScheme;
     /// @notice The issuer that must consent to mints; the zero address for none. The settlement
     /// contract asks once, at registration.
     address public immutable issuer;
@@ -34,18 +34,18 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
     error MinterNotLocked();
     error MinterNotAlone(uint256 minters);
     /// @notice This token supports the schemes `Imx` and `Mintmark`.
-    error BlobSchemeUnsupported(BlobScheme scheme);
+    error MintingBlobSchemeUnsupported(MintingBlobScheme scheme);
 
     constructor(
         address admin,
         address minter,
-        BlobScheme scheme,
+        MintingBlobScheme scheme,
         address issuer_,
         bool transferable_,
         uint256 assetType
     ) {
-        if (scheme == BlobScheme.Raw32) revert BlobSchemeUnsupported(scheme);
-        blobScheme = scheme;
+        if (scheme == MintingBlobScheme.Raw32) revert MintingBlobSchemeUnsupported(scheme);
+        mintingBlobScheme = scheme;
         issuer = issuer_;
         transferable = transferable_;
         _assetType = assetType;
@@ -66,8 +66,8 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
         return id == type(IMintable).interfaceId || super.supportsInterface(id);
     }
 
-    /// @dev Has the minter make a vault of what the caller has burned. Reverts when the owner is the
-    /// zero address, or the settlement contract could not pay the vault.
+    /// @dev Has the minter make a vault of what the caller has burned. Reverts when the owner is
+    /// the zero address, or the settlement contract could not pay the vault.
     /// @param amount Base units.
     function _makeVault(
         address owner,

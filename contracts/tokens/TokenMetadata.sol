@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {Strings} from "@openzeppelin/contracts/utils/Strings.sol";
-import {BlobScheme} from "../interfaces/Model.sol";
+import {MintingBlobScheme} from "../interfaces/Model.sol";
 import {ContractMetadata} from "./ContractMetadata.sol";
 import {MinterLock} from "./MinterLock.sol";
 
@@ -63,7 +63,7 @@ abstract contract TokenMetadata is ERC2981, ContractMetadata {
     function _mintingBlobOf(uint256 id) internal view returns (bytes memory) {
         string memory decimal = Strings.toString(id);
         return
-            blobScheme == BlobScheme.Mintmark
+            mintingBlobScheme == MintingBlobScheme.Mintmark
                 ? bytes(decimal)
                 : abi.encodePacked("{", decimal, "}:{}");
     }

@@ -9,8 +9,8 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { openBatchRecord } from "../ledger/open-batch.ts";
 import { type Address, batchIdOf, MODES, type Mode } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import { packVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
 import { itemRecords, itemsOf } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
@@ -149,7 +149,7 @@ async function lostOf(
       const isThere =
         theirs?.userIndex === own.userIndex &&
         theirs.assetIndex === own.assetIndex &&
-        theirs.blob === own.blob;
+        theirs.mintingBlob === own.mintingBlob;
       const above =
         isThere && !wasVoid && runAt(there?.entry.voids ?? [], slot) === null ? theirs.amount : 0n;
       if (above >= own.amount) continue;
@@ -162,8 +162,8 @@ async function lostOf(
     const withdrawn = (await requestedIn(ledger, mode, batchNumber, failing(runs))).map(
       ({ vaultId }) => {
         const { slot } = unpackBatchVaultId(vaultId);
-        const { assetIndex, blob } = vaults.at(slot);
-        return { slot, assetIndex, blob };
+        const { assetIndex, mintingBlob } = vaults.at(slot);
+        return { slot, assetIndex, mintingBlob };
       },
     );
     lost.push({ mode, batchNumber, runs, withdrawn });
@@ -215,7 +215,7 @@ function addVaults(
   const assets = new Map<number, AssetRecord>();
   for (let slot = 0; slot < vaults.count; slot++) {
     if (runAt(voids, slot) !== null) continue;
-    const { assetIndex, amount, blob } = vaults.at(slot);
+    const { assetIndex, amount, mintingBlob } = vaults.at(slot);
     const asset = assets.get(assetIndex) ?? ledger.tenants.assetNow(assetIndex, group);
     let { nextTokenId } = asset;
     if (asset.standard === "erc721") {
@@ -224,12 +224,12 @@ function addVaults(
         ledger.batches.refs.refOf({ mode, firstOrdinal }, slot),
       );
       // The engine's next id is above every id in L1's history.
-      const behind = (tokenIdOf("erc721", asset.blobScheme, blob) ?? 0n) + 1n;
+      const behind = (tokenIdOf("erc721", asset.mintingBlobScheme, mintingBlob) ?? 0n) + 1n;
       if (nextTokenId !== null && behind > nextTokenId) nextTokenId = behind;
     }
     assets.set(assetIndex, { ...asset, minted: asset.minted + amount, nextTokenId });
-    const binding = bindingOf(ledger, { assetIndex, blob });
-    if (binding !== null) group.stage(binding, Buffer.from(hexToBytes(blob)));
+    const binding = bindingOf(ledger, { assetIndex, mintingBlob });
+    if (binding !== null) group.stage(binding, Buffer.from(hexToBytes(mintingBlob)));
   }
   for (const asset of assets.values()) ledger.tenants.putAsset(group, asset);
 }
@@ -300,10 +300,11 @@ function beginAt(
 /** The binding record of a vault's ERC-1155 id; null for other standards. */
 function bindingOf(
   ledger: Ledger,
-  { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">,
+  { assetIndex, mintingBlob }: Pick<StoredVault, "assetIndex" | "mintingBlob">,
 ): Buffer | null {
-  const { standard, blobScheme } = ledger.tenants.assetAt(assetIndex);
-  const tokenId = standard === "erc1155" ? tokenIdOf(standard, blobScheme, blob) : null;
+  const { standard, mintingBlobScheme } = ledger.tenants.assetAt(assetIndex);
+  const tokenId =
+    standard === "erc1155" ? tokenIdOf(standard, mintingBlobScheme, mintingBlob) : null;
   return tokenId === null ? null : keyOf.binding(assetIndex, tokenId);
 }
 

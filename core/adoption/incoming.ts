@@ -6,9 +6,9 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type Address, batchIdOf, type Hash, type Hex, type Mode, type VaultId } from "../model.ts";
 import type { AssetId, ProposedBatch } from "../ports.ts";
 import { slotsOf, type VaultEntry, type WordBatch } from "../protocol/batch-data.ts";
-import { unpayable } from "../protocol/blob.ts";
 import { isBlobBatchData, wordsIn } from "../protocol/blob-batch.ts";
 import { bytesToHex, ZERO_ADDRESS } from "../protocol/hex.ts";
+import { unpayable } from "../protocol/minting-blob.ts";
 import { isRedemption, transfersDigest } from "../protocol/transfer.ts";
 import {
   decodeTransferData,
@@ -117,8 +117,8 @@ export function slotsIn(ledger: Ledger, batch: AdoptedBatch): (PaidSlot | string
     if (unheld?.has(assetName(entry)))
       return "This store has another asset of the vault's contract.";
     const assetIndex = assetIndexOf(entry);
-    const { standard, blobScheme } = ledger.tenants.assetAt(assetIndex);
-    const fault = unpayable(entry, standard, blobScheme);
+    const { standard, mintingBlobScheme } = ledger.tenants.assetAt(assetIndex);
+    const fault = unpayable(entry, standard, mintingBlobScheme);
     return fault === null ? { entry, assetIndex } : `L1 pays nobody: ${fault}.`;
   });
 }
@@ -146,11 +146,19 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<I
     const own = here !== undefined && slot < here.count ? here.at(slot) : null;
     if (typeof found === "string") return own ?? { ...unknownVault(adopting), amount: 1n };
     const { entry, assetIndex } = found;
-    const { amount, blob } = entry;
+    const { amount, mintingBlob } = entry;
     const owner = entry.owner.toLowerCase() as Address;
-    if (own?.assetIndex === assetIndex && own.blob === blob && own.owner === owner)
+    if (own?.assetIndex === assetIndex && own.mintingBlob === mintingBlob && own.owner === owner)
       return { ...own, amount };
-    return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };
+    return {
+      ...holderOf(owner),
+      owner,
+      assetIndex,
+      amount,
+      mintingBlob,
+      createdAt: now,
+      updatedAt: now,
+    };
   });
   const stored = storedOf(ledger, vaults);
   const { columns } = stored;
@@ -306,7 +314,7 @@ export function unknownVault({
     owner,
     assetIndex: 0,
     amount: 0n,
-    blob: "0x",
+    mintingBlob: "0x",
     createdAt: time,
     updatedAt: time,
   };

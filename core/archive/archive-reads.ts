@@ -1,8 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import {
   type Address,
-  type BlobScheme,
   type Hash,
+  type MintingBlobScheme,
   MODES,
   type Mode,
   type VaultId,
@@ -159,7 +159,7 @@ export function archiveReads(store: Database, settlement: Settlement) {
     },
 
     /**
-     * Pairs of vaults of one ERC-721 token of a chain, by one way of reading blobs. L1's sequence
+     * Pairs of vaults of one ERC-721 token of a chain, by one way of reading minting blobs. L1's sequence
      * orders the two.
      */
     async *duplicates(chainId: bigint) {
@@ -167,7 +167,7 @@ export function archiveReads(store: Database, settlement: Settlement) {
         keys.within(`duplicate/${chainId}/`),
       )) {
         const [, , assetType, scheme] = key.split("/");
-        const reading = { assetType: assetType as Hash, scheme: scheme as BlobScheme };
+        const reading = { assetType: assetType as Hash, scheme: scheme as MintingBlobScheme };
         yield { ...reading, holder: BigInt(holder), vaultId: keys.vaultIdOf(key) };
       }
     },

@@ -119,10 +119,19 @@ export function archiveTransfers(
         changes.set(keys.ownerKey(vault.owner, vaultId), null);
         for (const output of outputs) {
           const made = transferredVault(vault, { transfer }, output);
-          const { chainId, assetType, blob } = vault.content;
+          const { chainId, assetType, mintingBlob } = vault.content;
           const { owner, amount, hops } = made;
           const { origin } = vault;
-          const record = { origin, spent: vaultId, owner, amount, hops, chainId, assetType, blob };
+          const record = {
+            origin,
+            spent: vaultId,
+            owner,
+            amount,
+            hops,
+            chainId,
+            assetType,
+            mintingBlob,
+          };
           changes.set(keys.vaultKey("output", output.outId), keys.toText(record));
           if (owner !== ZERO_ADDRESS) changes.set(keys.ownerKey(owner, output.outId), "");
         }

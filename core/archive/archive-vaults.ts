@@ -55,8 +55,8 @@ export function archiveVaults({ kzg }: ArchiveGround, reads: ArchiveReads) {
     async vaultContent(vaultId: VaultId): Promise<VaultContent> {
       const output = await vaults.output(vaultId);
       if (output !== null && output.owner !== ZERO_ADDRESS) {
-        const { chainId, owner, assetType, amount, blob } = output;
-        return { vaultId, chainId, owner, assetType, amount, blob };
+        const { chainId, owner, assetType, amount, mintingBlob } = output;
+        return { vaultId, chainId, owner, assetType, amount, mintingBlob };
       }
       if (isMadeVaultId(vaultId)) return (await provenMade(vaultId)).vault;
       const commit = await commitOf(vaultId);

@@ -102,7 +102,7 @@ async function vaultsByToken(
     if (!registrations.has(assetType))
       registrations.set(assetType, await portal.registration(chainId, assetType));
     const registration = registrations.get(assetType) ?? null;
-    if (registration?.blobScheme !== scheme) continue;
+    if (registration?.mintingBlobScheme !== scheme) continue;
     const { vaultIds = [holder] } = byHolder.get(holder) ?? {};
     byHolder.set(holder, { since: registration.since, vaultIds: [...vaultIds, vaultId] });
   }

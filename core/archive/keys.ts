@@ -1,4 +1,4 @@
-import type { Address, BlobScheme, Hash, Mode, VaultId } from "../model.ts";
+import type { Address, Hash, MintingBlobScheme, Mode, VaultId } from "../model.ts";
 import type { BatchHeader, CommittedBlobs } from "../ports.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 
@@ -14,15 +14,15 @@ import type { VaultPlace } from "../protocol/vault.ts";
  * missing/<mode>/<number>                committed batches without data
  * indexed/<mode>/<number>                the data hash of a batch in the vault index, and its unpaid assets
  * unpayable/<vault id>                   why L1 never pays a vault of a registered asset
- * token/<chain>/<asset type>/<blob scheme>/<token id>
- *                                        ERC-721: the vault that holds it; ERC-1155: the blob bound to the id
- * bound/<chain>/<asset type>/<blob scheme>/<token id>/<mode>/<number>
- *                                        a batch's blob for an ERC-1155 id
+ * token/<chain>/<asset type>/<minting blob scheme>/<token id>
+ *                                        ERC-721: the vault that holds it; ERC-1155: the minting blob bound to the id
+ * bound/<chain>/<asset type>/<minting blob scheme>/<token id>/<mode>/<number>
+ *                                        a batch's minting blob for an ERC-1155 id
  * owner/<address>/<vault id>             empty
  * minted/<chain>/<token>                 decimal: base units of an ERC-20 in all valid vaults
  * withdrawn/<vault id>                   decimal: units that L1 has paid
  * voided/<vault id>                      decimal: commits of L1 before it voided the mint as a duplicate
- * duplicate/<chain>/<asset type>/<blob scheme>/<vault id>
+ * duplicate/<chain>/<asset type>/<minting blob scheme>/<vault id>
  *                                        the earlier vault of the same ERC-721 token
  * signed/<number>                        JSON: a committee member's signed validium batch
  * transferable/<chain>/<asset type>      empty: L1 has registered the asset as transferable
@@ -89,7 +89,7 @@ export const dataKey = (dataHash: Hash) => `data/${dataHash}`;
 
 export const assetKey = (chainId: bigint, assetType: Hash) => `${chainId}/${assetType}`;
 /** An asset, and one way to read its blobs: the `reading` of the next keys. */
-export const readingKey = (chainId: bigint, assetType: Hash, scheme: BlobScheme) =>
+export const readingKey = (chainId: bigint, assetType: Hash, scheme: MintingBlobScheme) =>
   `${assetKey(chainId, assetType)}/${scheme}`;
 export const tokenKey = (reading: string, tokenId: bigint) =>
   `token/${reading}/${tokenId.toString(16)}`;

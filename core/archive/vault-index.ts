@@ -1,6 +1,6 @@
 import { setImmediate as nextPass } from "node:timers/promises";
 import { settledBlock } from "../blocks.ts";
-import { BLOB_SCHEMES, type BlobScheme, type Hash, type Mode } from "../model.ts";
+import { type Hash, MINTING_BLOB_SCHEMES, type MintingBlobScheme, type Mode } from "../model.ts";
 import { inPieces } from "../pieces.ts";
 import type {
   AssetId,
@@ -11,9 +11,9 @@ import type {
   Settlement,
   VaultContent,
 } from "../ports.ts";
-import { tokenIdOf, unpayable } from "../protocol/blob.ts";
 import { invariant } from "../protocol/bounds.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
+import { tokenIdOf, unpayable } from "../protocol/minting-blob.ts";
 import { unpackBatchVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
 import type { ArchiveReads } from "./archive-reads.ts";
@@ -50,11 +50,11 @@ export class KnownAssets {
     for (const [i, { chainId, assetType }] of asked.entries()) {
       const registration = registrations[i] ?? null;
       if (registration === null) continue;
-      // Blobs of another chain's tokens are all accepted, because only the registry there could
+      // Minting blobs of another chain's tokens are all accepted, because only the registry there could
       // refuse one.
       const asset = this.#isHere(chainId)
         ? registration
-        : ({ ...registration, blobScheme: "mintmark" } as const);
+        : ({ ...registration, mintingBlobScheme: "mintmark" } as const);
       this.#known.set(keys.assetKey(chainId, assetType), asset);
     }
   }
@@ -65,11 +65,11 @@ export class KnownAssets {
   }
 
   /**
-   * The ways to read the asset's blobs. For a token of another chain, only the registry there knows
+   * The ways to read the asset's minting blobs. For a token of another chain, only the registry there knows
    * the right one.
    */
-  schemes(chainId: bigint, { blobScheme }: L1Registration): readonly BlobScheme[] {
-    return this.#isHere(chainId) ? [blobScheme] : BLOB_SCHEMES;
+  schemes(chainId: bigint, { mintingBlobScheme }: L1Registration): readonly MintingBlobScheme[] {
+    return this.#isHere(chainId) ? [mintingBlobScheme] : MINTING_BLOB_SCHEMES;
   }
 
   /**
@@ -99,13 +99,13 @@ export type AssetReader = Pick<
   "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap"
 >;
 
-/** A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another blob. */
+/** A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another minting blob. */
 export interface Repeat {
   readonly vault: VaultContent;
   readonly asset: L1Registration;
   /** Scheme by which both ids are compared. */
-  readonly scheme: BlobScheme;
-  /** ERC-721: the other vault's id in decimal; ERC-1155: the blob. */
+  readonly scheme: MintingBlobScheme;
+  /** ERC-721: the other vault's id in decimal; ERC-1155: the minting blob. */
   readonly holder: string;
 }
 
@@ -232,7 +232,7 @@ export async function indexEntries(
       for (const { asset, reading, tokenId } of tokens) {
         if (asset.standard !== "erc1155") continue;
         const bound = keys.boundKey(reading, tokenId, unpackBatchVaultId(vault.vaultId));
-        if (!puts.has(bound)) puts.set(bound, vault.blob);
+        if (!puts.has(bound)) puts.set(bound, vault.mintingBlob);
       }
     }
     const tokens = all.flatMap(({ vault, tokens }) => tokens.map((token) => ({ vault, ...token })));
@@ -241,7 +241,7 @@ export async function indexEntries(
       keys.TEXT,
     );
     for (const [i, { vault, asset, scheme, reading, key }] of tokens.entries()) {
-      const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
+      const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.mintingBlob;
       const holder = puts.get(key) ?? stored[i];
       if (holder === undefined) puts.set(key, mine);
       else if (holder !== mine) {
@@ -260,7 +260,7 @@ export async function indexEntries(
 
 /**
  * The changes that remove the vaults of a batch that L1 did not take. Tokens of other holders stay.
- * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's blob, if
+ * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's minting blob, if
  * there is one. null deletes a key.
  */
 export async function indexRemovals(
@@ -304,7 +304,7 @@ export async function indexRemovals(
   return changes;
 }
 
-/** The blob for an ERC-1155 id in a batch other than this key's; null without one. */
+/** The minting blob for an ERC-1155 id in a batch other than this key's; null without one. */
 async function boundBeside(
   store: Database,
   own: string,
@@ -312,24 +312,24 @@ async function boundBeside(
   tokenId: bigint,
 ): Promise<string | null> {
   const others = { ...keys.within(keys.boundPrefix(reading, tokenId)), limit: 2 };
-  for await (const [key, blob] of store.iterator<string, string>(others))
-    if (key !== own) return blob;
+  for await (const [key, mintingBlob] of store.iterator<string, string>(others))
+    if (key !== own) return mintingBlob;
   return null;
 }
 
 /**
- * A vault that counts takes a token for each way of reading its blob, or base units of an ERC-20.
- * `fault` is why L1 never pays it, whatever way its blob is read.
+ * A vault that counts takes a token for each way of reading its minting blob, or base units of an ERC-20.
+ * `fault` is why L1 never pays it, whatever way its minting blob is read.
  */
 function takenBy(assets: KnownAssets, vault: VaultContent, taken: TakenAt | null) {
-  const { chainId, assetType, blob } = vault;
+  const { chainId, assetType, mintingBlob } = vault;
   const asset = assets.known(chainId, assetType);
   if (asset === null || (taken !== null && taken.sequence < asset.since))
     return { fault: null, units: null, tokens: [] };
   const schemes = assets.schemes(chainId, asset);
   const faults = schemes.map((scheme) => unpayable(vault, asset.standard, scheme));
   const tokens = schemes.flatMap((scheme, i) => {
-    const tokenId = faults[i] === null ? tokenIdOf(asset.standard, scheme, blob) : null;
+    const tokenId = faults[i] === null ? tokenIdOf(asset.standard, scheme, mintingBlob) : null;
     if (tokenId === null) return [];
     const reading = keys.readingKey(chainId, assetType, scheme);
     return [{ asset, scheme, reading, tokenId, key: keys.tokenKey(reading, tokenId) }];

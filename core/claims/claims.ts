@@ -7,8 +7,8 @@ import { type MintResult, replayedResult } from "../mint/mint-results.ts";
 import type { Decision } from "../mint/mint-transition.ts";
 import { checkMint, mint } from "../mint/mints.ts";
 import type { Address, Asset, Hex, Principal, Uuid } from "../model.ts";
-import { canonicalBlob, tokenIdOf } from "../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { canonicalMintingBlob, tokenIdOf } from "../protocol/minting-blob.ts";
 import { decimalAmount } from "../protocol/quantized.ts";
 import { isSignedBy } from "../protocol/signature.ts";
 import { claimDigest } from "../protocol/typed-data.ts";
@@ -282,14 +282,15 @@ function foundClaim(
   ledger: Ledger,
   { linkAddress, status, mint, expiresAt, ownerAddress }: Claim,
 ): FoundClaim {
-  const { tokenId, mintingBlob = "", amount = 1, amountDecimal, quantity = 1 } = mint;
+  const { tokenId, amount = 1, amountDecimal, quantity = 1 } = mint;
   const asset = findAsset(ledger, String(mint.assetId), null);
-  const { assetId, standard, name, symbol, blobScheme, nextTokenId } = asset;
-  const blob = canonicalBlob(String(mintingBlob));
+  const { assetId, standard, name, symbol, mintingBlobScheme, nextTokenId } = asset;
+  const mintingBlob = canonicalMintingBlob(String(mint.mintingBlob ?? ""));
   const named = tokenId === undefined ? null : BigInt(String(tokenId));
   return {
     ...{ linkAddress, status, expiresAt, ownerAddress, asset: { assetId, standard, name, symbol } },
-    tokenId: named ?? (blob === "0x" ? null : tokenIdOf(standard, blobScheme, blob)),
+    tokenId:
+      named ?? (mintingBlob === "0x" ? null : tokenIdOf(standard, mintingBlobScheme, mintingBlob)),
     amount:
       standard === "erc721"
         ? null

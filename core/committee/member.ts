@@ -263,7 +263,7 @@ export class CommitteeMember {
     );
     // For a token of another chain, a second reading is recorded for watchers there and refuses
     // nothing here.
-    const repeat = repeats.find(({ asset, scheme }) => scheme === asset.blobScheme);
+    const repeat = repeats.find(({ asset, scheme }) => scheme === asset.mintingBlobScheme);
     if (repeat !== undefined)
       throw new Refusal(
         "duplicate",

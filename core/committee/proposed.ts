@@ -14,10 +14,10 @@ import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { batchIdOf } from "../model.ts";
 import type { AssetId, L1Event, L1Reader, ProposedBatch } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { blobsIn, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { bytesToHex, keccak256 } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import { TransferDataError, type TransferGroup } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS } from "../protocol/transfer-rules.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
@@ -116,18 +116,18 @@ export async function requireRegistered(derived: DerivedBatch, assets: KnownAsse
   for (const asset of derived.assets) registrationOf(asset);
   await wellFormed(() => {
     for (const vault of vaultsOf(derived)) {
-      const { standard, blobScheme } = registrationOf(vault);
-      tokenIdOf(standard, blobScheme, vault.blob);
+      const { standard, mintingBlobScheme } = registrationOf(vault);
+      tokenIdOf(standard, mintingBlobScheme, vault.mintingBlob);
       if (standard === "erc721" && vault.amount !== 1n)
         throw new Refusal("malformed", "the amount of an ERC-721 vault is not 1");
     }
   });
 }
 
-/** Turns errors of the decoder or of a blob scheme into the refusal `malformed`. */
+/** Turns errors of the decoder or of a minting blob scheme into the refusal `malformed`. */
 async function wellFormed<T>(
   work: () => T | Promise<T>,
-  code: ErrorCode = "blob_invalid",
+  code: ErrorCode = "minting_blob_invalid",
 ): Promise<T> {
   try {
     return await work();

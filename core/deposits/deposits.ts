@@ -48,7 +48,7 @@ async function depositViews(
     found.map(({ userIndex }) => userIndex),
   );
   const deposits: Deposit[] = [];
-  for (const [i, { source, place, assetIndex, blob }] of found.entries()) {
+  for (const [i, { source, place, assetIndex, mintingBlob }] of found.entries()) {
     if (source.type !== "deposit") continue;
     const asset = ledger.tenants.assetAt(assetIndex);
     const { txHash, blockNumber } = await readMaking(ledger, place.batchNumber);
@@ -57,8 +57,8 @@ async function depositViews(
       userId: users[i]?.userId ?? "",
       ownerAddress: source.vault.owner,
       assetId: asset.assetId,
-      tokenId: tokenIn(asset, blob),
-      mintingBlob: blob,
+      tokenId: tokenIn(asset, mintingBlob),
+      mintingBlob,
       ...amountIn(asset, source.vault.amount),
       l1TxHash: txHash,
       l1BlockNumber: blockNumber,

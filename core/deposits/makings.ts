@@ -159,7 +159,7 @@ function assetOf(
 }
 
 function vaultOfNobody(
-  { owner, amount, blob }: MadeVault,
+  { owner, amount, mintingBlob }: MadeVault,
   slot: number,
   asset: records.AssetRecord | null,
   time: number,
@@ -167,8 +167,8 @@ function vaultOfNobody(
   const holder = { applicationIndex: NOBODY, userIndex: NOBODY - slot };
   const nobody = { ...holder, createdAt: time, updatedAt: time };
   return asset === null
-    ? { ...nobody, owner, assetIndex: NOBODY, amount: 0n, blob: "0x" }
-    : { ...nobody, owner, assetIndex: asset.assetIndex, amount, blob };
+    ? { ...nobody, owner, assetIndex: NOBODY, amount: 0n, mintingBlob: "0x" }
+    : { ...nobody, owner, assetIndex: asset.assetIndex, amount, mintingBlob };
 }
 
 type Holder = Pick<StoredVault, "applicationIndex" | "userIndex">;
@@ -252,7 +252,7 @@ function deposit(
 ): StoredVault {
   const { batchNumber: making, slot } = place;
   const { applicationIndex, userIndex } = holder;
-  const { assetIndex, assetId, standard, blobScheme } = asset;
+  const { assetIndex, assetId, standard, mintingBlobScheme } = asset;
   const vaultId = packVaultId(place);
   const sequence = ledger.tenants.applications.change(group, applicationIndex).nextSequence++;
   const recorded = ledger.journal.record(group, {
@@ -274,13 +274,13 @@ function deposit(
   ])
     group.put(key, reference);
   markRequest(ledger, group, applicationIndex, sequence, [assetIndex], 0);
-  const { amount, blob } = vault;
+  const { amount, mintingBlob } = vault;
   tell(ledger, group, applicationIndex, time, {
     type: "deposit.credited",
     userIndex,
     vaultId,
     assetId,
-    tokenId: fastTokenIdOf(standard, blobScheme, blob),
+    tokenId: fastTokenIdOf(standard, mintingBlobScheme, mintingBlob),
     amount,
     l1TxHash: record.txHash,
     l1BlockNumber: record.blockNumber,

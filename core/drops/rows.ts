@@ -74,7 +74,7 @@ export class UnreadableRow extends Error {
   }
 }
 
-/** Longest line, in bytes. The longest blob takes a hundredth of it. */
+/** Longest line, in bytes. The longest minting blob takes a hundredth of it. */
 const MAX_ROW_BYTES = 64 * 1024;
 const TOO_LONG = `the row has more than ${MAX_ROW_BYTES} bytes`;
 /** Stands for bytes that are no text. */

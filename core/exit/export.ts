@@ -4,10 +4,10 @@ import { blockRanges, commitsIn } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Standard, type VaultId } from "../model.ts";
 import type { CommitEvent, L1Reader, ProvenVault } from "../ports.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { ZERO_ADDRESS } from "../protocol/hex.ts";
 import { type Kzg, withKzg } from "../protocol/kzg/kzg-thread.ts";
 import { type MadeVaultProof, proveMadeVault } from "../protocol/making.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { type TransferableVault, transferredVault } from "../protocol/transfer-rules.ts";
 import { isMadeVaultId, unpackMadeVaultId } from "../protocol/vault.ts";
@@ -46,7 +46,7 @@ export async function exportExitKit(
     throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
   const registration = await l1.registration(vault.chainId, vault.assetType);
   if (registration === null) throw new MintmarkError("asset_not_registered");
-  const { standard, token: address, quantum, blobScheme, since } = registration;
+  const { standard, token: address, quantum, mintingBlobScheme, since } = registration;
   if (header.sequence < since) {
     const detail =
       "The vault's batch came before its asset was registered, so the vault can never be withdrawn.";
@@ -59,8 +59,8 @@ export async function exportExitKit(
       address,
       standard,
       quantum,
-      blobScheme,
-      tokenId: tokenIdOf(standard, blobScheme, vault.blob),
+      mintingBlobScheme,
+      tokenId: tokenIdOf(standard, mintingBlobScheme, vault.mintingBlob),
     },
     vault,
     header,

@@ -1,9 +1,9 @@
 import { invalid, MintmarkError } from "../errors.ts";
-import type { Address, BlobScheme, Hex, Standard, VaultId } from "../model.ts";
-import { BLOB_SCHEMES, batchIdOf, STANDARDS } from "../model.ts";
+import type { Address, Hex, MintingBlobScheme, Standard, VaultId } from "../model.ts";
+import { batchIdOf, MINTING_BLOB_SCHEMES, STANDARDS } from "../model.ts";
 import type { ProvenVault, Settlement, VaultContent } from "../ports.ts";
 import { assetType } from "../protocol/asset.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import { verifyVaultProof } from "../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS } from "../protocol/transfer.ts";
 import { isTransferred, tipIdOf, tipOwnerOf, verifyHops } from "../protocol/transfer-proof.ts";
@@ -23,7 +23,7 @@ export interface ExitKit extends ProvenVault {
     readonly standard: Standard;
     /** Base units of one unit of the vault's amount. */
     readonly quantum: bigint;
-    readonly blobScheme: BlobScheme;
+    readonly mintingBlobScheme: MintingBlobScheme;
     /** null for ERC-20. */
     readonly tokenId: bigint | null;
   };
@@ -62,14 +62,14 @@ export function exitKitToJson(kit: ExitKit) {
     hops = [],
     refutation = null,
   } = kit;
-  const { vaultId, chainId, owner, assetType, amount, blob } = vault;
+  const { vaultId, chainId, owner, assetType, amount, mintingBlob } = vault;
   return asText({
     format: EXIT_KIT_FORMAT,
     version: EXIT_KIT_VERSION,
     chainId: settlement.chainId,
     contract: settlement.contract,
     token,
-    vault: { ...placeOf(vaultId), chainId, owner, assetType, amount, blob },
+    vault: { ...placeOf(vaultId), chainId, owner, assetType, amount, mintingBlob },
     header,
     siblings,
     assetPath,
@@ -126,12 +126,12 @@ export function requireWholeKit(kit: ExitKit): void {
 /** Checks all but the proof, which takes JavaScript 0.1 s for a vault in blobs. */
 export function requireFittingParts(kit: ExitKit): void {
   const { settlement, token, vault, tip } = kit;
-  const { address, standard, quantum, blobScheme, tokenId } = token;
+  const { address, standard, quantum, mintingBlobScheme, tokenId } = token;
   if (vault.chainId !== settlement.chainId)
     throw unfit(`its token lives on chain ${vault.chainId}, where this contract cannot mint`);
   if (assetType(standard, address, quantum) !== vault.assetType)
     throw unfit("its token is not the vault's asset");
-  if (tokenIdOf(standard, blobScheme, vault.blob) !== tokenId)
+  if (tokenIdOf(standard, mintingBlobScheme, vault.mintingBlob) !== tokenId)
     throw unfit("its token id is not the vault's");
   if (tip.vaultId !== tipIdOf(kit) || tip.owner !== tipOwnerOf(kit))
     throw unfit("its transfers make another vault");
@@ -238,7 +238,7 @@ const kitFile = object({
     address,
     standard: oneOf(STANDARDS),
     quantum: decimal,
-    blobScheme: oneOf(BLOB_SCHEMES),
+    mintingBlobScheme: oneOf(MINTING_BLOB_SCHEMES),
     tokenId: nullOr(decimal),
   }),
   vault: object({
@@ -247,7 +247,7 @@ const kitFile = object({
     owner: address,
     assetType: hash,
     amount: decimal,
-    blob: hex(0, 255),
+    mintingBlob: hex(0, 255),
   }),
   header: batchHeader,
   siblings: list(hash, 20),

@@ -106,13 +106,13 @@ function planned(kit: ExitKit, { l1, account, fromBlock, signal }: RenewalOption
 function requireSums(plans: readonly ExitPlan[]): void {
   const sums = new Map<string, bigint>();
   for (const { kit, quantity } of plans) {
-    const { assetType, blob } = kit.vault;
-    const sum = (sums.get(assetType + blob) ?? 0n) + quantity;
+    const { assetType, mintingBlob } = kit.vault;
+    const sum = (sums.get(assetType + mintingBlob) ?? 0n) + quantity;
     if (sum > MAX_AMOUNT)
       throw invalid(
         `The vaults of token ${kit.token.address} have ${sum} units together, and one vault at most ${MAX_AMOUNT}. Leave some of them out.`,
       );
-    sums.set(assetType + blob, sum);
+    sums.set(assetType + mintingBlob, sum);
   }
 }
 

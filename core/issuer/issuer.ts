@@ -14,13 +14,13 @@ import type {
   ProposedBatch,
   VaultContent,
 } from "../ports.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { manifestHash } from "../protocol/blob-batch.ts";
 import { countOf } from "../protocol/commitment.ts";
 import { assetsHash, consentTypedData } from "../protocol/consent.ts";
 import { bytesToHex, keccak256 } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { compareAssets } from "../protocol/manifest.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import { contentHashes } from "../protocol/receipt.ts";
 import type { Database } from "../store/ports.ts";
 import type { IssuedVault, MintRecord } from "./usage-book.ts";
@@ -289,13 +289,13 @@ export class Issuer {
   }
 
   #issued(vaults: readonly VaultContent[]): IssuedVault[] {
-    return vaults.flatMap(({ vaultId, chainId, owner, assetType, amount, blob }) => {
+    return vaults.flatMap(({ vaultId, chainId, owner, assetType, amount, mintingBlob }) => {
       const asset = this.archive.assets.known(chainId, assetType);
       // L1 took it before its asset was registered, so it never pays.
       if (asset === null) return [];
-      const { standard, token, quantum, blobScheme } = asset;
-      const tokenId = readTokenId(() => tokenIdOf(standard, blobScheme, blob));
-      return [{ vaultId, owner, token, standard, amount: amount * quantum, blob, tokenId }];
+      const { standard, token, quantum, mintingBlobScheme } = asset;
+      const tokenId = readTokenId(() => tokenIdOf(standard, mintingBlobScheme, mintingBlob));
+      return [{ vaultId, owner, token, standard, amount: amount * quantum, mintingBlob, tokenId }];
     });
   }
 
@@ -307,12 +307,12 @@ export class Issuer {
   }
 }
 
-/** null for a blob that the scheme refuses: L1 pays no such vault. */
+/** null for a minting blob that the scheme refuses: L1 pays no such vault. */
 function readTokenId(read: () => bigint | null): bigint | null {
   try {
     return read();
   } catch (error) {
-    if (error instanceof MintmarkError && error.code === "blob_invalid") return null;
+    if (error instanceof MintmarkError && error.code === "minting_blob_invalid") return null;
     throw error;
   }
 }

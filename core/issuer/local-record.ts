@@ -1,9 +1,9 @@
 import { DURABLE, TEXT } from "../archive/keys.ts";
 import { invalid, MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
-import { canonicalBlob } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import { canonicalMintingBlob } from "../protocol/minting-blob.ts";
 import { requireAddress } from "../validate.ts";
 import { type IssuedVault, type Lines, summed, UsageBook } from "./usage-book.ts";
 
@@ -18,10 +18,10 @@ export interface RecordedMint {
   readonly owner: Address;
   /** Base units of the token: the mint request's amount times the asset's quantum. */
   readonly amount: bigint;
-  /** The token's decimal id, in the scheme `mintmark`. Replaces the blob. */
+  /** The token's decimal id, in the scheme `mintmark`. Replaces the minting blob. */
   readonly tokenId?: bigint;
   /** The minting blob of the mint request. Without blob and id, the mint is an ERC-20's. */
-  readonly blob?: string;
+  readonly mintingBlob?: string;
 }
 
 /** The stored form of a recorded mint. */
@@ -39,11 +39,11 @@ const ID = /^[\x21-\x7e]{1,255}$/;
 /**
  * The application's own record of its mints, in a store. The application records each mint before
  * it asks the operator for it. The issuer signs only for vaults that recorded mints cover: same
- * owner, token and blob, and at most the recorded amount.
+ * owner, token and minting blob, and at most the recorded amount.
  *
  * ```
  * mint/<id>        JSON: a recorded mint
- * recorded/<line>  decimal: base units that are recorded of a token, owner and blob
+ * recorded/<line>  decimal: base units that are recorded of a token, owner and minting blob
  * ```
  *
  * @example
@@ -56,7 +56,7 @@ export class LocalMintRecord extends UsageBook {
    * the number of new ones.
    *
    * @throws MintmarkError `idempotency_key_reused` when an id stands for another mint;
-   *   `validation_failed`, `amount_out_of_range` or `blob_invalid` for what is no mint
+   *   `validation_failed`, `amount_out_of_range` or `minting_blob_invalid` for what is no mint
    */
   record(mints: readonly RecordedMint[]): Promise<number> {
     const entries = new Map<string, Entry>();
@@ -107,8 +107,9 @@ export class LocalMintRecord extends UsageBook {
   }
 
   protected refusalOf(line: string, used: bigint, limit: bigint): string {
-    const [token, owner, blob] = line.split("/");
-    const what = blob === "0x" ? `of ${token}` : `of ${token} with the blob ${blob}`;
+    const [token, owner, mintingBlob] = line.split("/");
+    const what =
+      mintingBlob === "0x" ? `of ${token}` : `of ${token} with the minting blob ${mintingBlob}`;
     return `the application has recorded ${limit} ${what} for ${owner}, and batches would use ${used}`;
   }
 
@@ -131,20 +132,25 @@ export class LocalMintRecord extends UsageBook {
   }
 }
 
-function entryOf({ id, token, owner, amount, tokenId, blob }: RecordedMint): Entry {
+function entryOf({ id, token, owner, amount, tokenId, mintingBlob }: RecordedMint): Entry {
   if (!ID.test(id)) throw invalid("id must have 1 to 255 printable ASCII characters");
   if (typeof amount !== "bigint" || amount < 1n || amount > MAX_UINT256)
     throw new MintmarkError(
       "amount_out_of_range",
       "The amount must be a whole number from 1 to 2^256 - 1.",
     );
-  if (tokenId !== undefined && blob !== undefined)
-    throw invalid("give tokenId or the blob, not both");
+  if (tokenId !== undefined && mintingBlob !== undefined)
+    throw invalid("give tokenId or the minting blob, not both");
   if (tokenId !== undefined) requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
   const named =
-    tokenId === undefined ? (blob ?? "") : bytesToHex(new TextEncoder().encode(tokenId.toString()));
+    tokenId === undefined
+      ? (mintingBlob ?? "")
+      : bytesToHex(new TextEncoder().encode(tokenId.toString()));
   const mint = { token: requireAddress("token", token), owner: requireAddress("owner", owner) };
-  return { line: lineOf({ ...mint, blob: canonicalBlob(named) }), amount: amount.toString() };
+  return {
+    line: lineOf({ ...mint, mintingBlob: canonicalMintingBlob(named) }),
+    amount: amount.toString(),
+  };
 }
 
 function requireSame(id: string, known: Entry | undefined, { line, amount }: Entry): void {
@@ -155,11 +161,11 @@ function requireSame(id: string, known: Entry | undefined, { line, amount }: Ent
 function lineOf({
   token,
   owner,
-  blob,
+  mintingBlob,
 }: {
   readonly token: Address;
   readonly owner: Address;
-  readonly blob: Hex;
+  readonly mintingBlob: Hex;
 }) {
-  return `${token}/${owner}/${blob}`;
+  return `${token}/${owner}/${mintingBlob}`;
 }

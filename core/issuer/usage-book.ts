@@ -13,8 +13,8 @@ export interface IssuedVault {
   /** Base units of the token; 1 for an ERC-721. A vault can hold several mints of one owner. */
   readonly amount: bigint;
   /** The minting blob; `0x` for an ERC-20. */
-  readonly blob: Hex;
-  /** The token id in the blob; null for an ERC-20. */
+  readonly mintingBlob: Hex;
+  /** The token id in the minting blob; null for an ERC-20. */
   readonly tokenId: bigint | null;
 }
 

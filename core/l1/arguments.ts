@@ -9,9 +9,9 @@ import {
 } from "viem";
 import { invalid } from "../errors.ts";
 import {
-  type BlobScheme,
   type Hash,
   MAX_BATCH_VAULTS,
+  type MintingBlobScheme,
   type Mode,
   type Standard,
 } from "../model.ts";
@@ -41,7 +41,11 @@ export const STANDARD_VALUE: Readonly<Record<Standard, number>> = {
   erc1155: 3,
 };
 
-export const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1, raw32: 2 };
+export const SCHEME_VALUE: Readonly<Record<MintingBlobScheme, number>> = {
+  imx: 0,
+  mintmark: 1,
+  raw32: 2,
+};
 
 /** Flags of a packed item, see docs/protocol.md 6. */
 const HAS_RECIPIENT = 1;
@@ -232,7 +236,13 @@ function packedItem(call: WithdrawalCall, number: number | null): Hex {
   const { vault, siblings } = call;
   const slot = Number(vault.vaultId % BigInt(MAX_BATCH_VAULTS));
   const word = number === null ? ownWord(call) : listedWord(call, number);
-  const body = concatHex([wayOf(call), word, bytes(size(vault.blob), 1), vault.blob, ...siblings]);
+  const body = concatHex([
+    wayOf(call),
+    word,
+    bytes(size(vault.mintingBlob), 1),
+    vault.mintingBlob,
+    ...siblings,
+  ]);
   if (size(body) <= MAX_ITEM_BYTES) return concatHex([bytes(size(body), 2), bytes(slot, 3), body]);
   const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
   const message = `withdrawal of vault ${tipIdOf(call)}: ${size(body)} bytes, ${most}; its owner can withdraw it`;

@@ -183,9 +183,9 @@ function besideMade(
     else {
       const place = unpackMadeVaultId(log.args.vaultId);
       if (place.making !== making || place.slot !== vaultCount - 1 - vaults.length) break;
-      const { amount, blob } = log.args;
+      const { amount, mintingBlob } = log.args;
       const assetType = numberToHex(log.args.assetType, { size: 32 });
-      vaults.push({ owner: lowerCase(log.args.owner) as Address, assetType, amount, blob });
+      vaults.push({ owner: lowerCase(log.args.owner) as Address, assetType, amount, mintingBlob });
     }
   }
   if (vaults.length === vaultCount) return { vaults: vaults.reverse(), entered };

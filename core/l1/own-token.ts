@@ -1,5 +1,5 @@
 import * as viem from "viem";
-import type { Address, BlobScheme, Standard, Uuid } from "../model.ts";
+import type { Address, MintingBlobScheme, Standard, Uuid } from "../model.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { uuidText } from "../store/binary.ts";
 import { stateCommitmentAbi } from "./abi.ts";
@@ -14,7 +14,7 @@ export interface Royalty {
 }
 
 /** The schemes of this project's tokens. */
-export type OwnScheme = Exclude<BlobScheme, "raw32">;
+export type OwnScheme = Exclude<MintingBlobScheme, "raw32">;
 
 /** A token of this project. */
 export interface OwnToken {
@@ -30,7 +30,7 @@ export interface OwnToken {
   /** ERC-721 and ERC-1155: receiver and ten-thousandths of a sale (ERC-2981); default none. */
   readonly royalty?: Royalty;
   /** ERC-721 and ERC-1155; default `mintmark`. */
-  readonly blobScheme?: OwnScheme;
+  readonly mintingBlobScheme?: OwnScheme;
   readonly admin: Address;
   /**
    * The issuer whose consent each batch with its mints needs: a key's account or a wallet contract;
@@ -62,7 +62,7 @@ export function tokenArguments(minter: Address, token: OwnToken): readonly unkno
     uri = "",
     cap = NO_CAP,
     quantum = 1n,
-    blobScheme = "mintmark",
+    mintingBlobScheme = "mintmark",
   } = token;
   const { issuer = viem.zeroAddress, transferable = false, royalty = NO_ROYALTY } = token;
   if (standard === "erc20")
@@ -71,7 +71,7 @@ export function tokenArguments(minter: Address, token: OwnToken): readonly unkno
     name,
     symbol,
     uri,
-    SCHEME_VALUE[blobScheme],
+    SCHEME_VALUE[mintingBlobScheme],
     royalty,
     admin,
     minter,
@@ -131,8 +131,8 @@ export function readTokenCreation(
         viem.slice(input, viem.size(bytecode)),
       ) as readonly unknown[];
       const given = Object.fromEntries(inputs.map((input, i) => [nameOf(input), values[i]]));
-      const blobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
-      const token = { ...given, standard, blobScheme } as OwnToken;
+      const mintingBlobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
+      const token = { ...given, standard, mintingBlobScheme } as OwnToken;
       const { admin } = token;
       const named = viem.hexToBytes(viem.slice(input, -32));
       const destination = {
@@ -179,13 +179,13 @@ export function registrationCalldata(
   contract: Address,
   token: OwnToken,
 ): viem.Hex {
-  const { standard, quantum = 1n, blobScheme = "mintmark" } = token;
+  const { standard, quantum = 1n, mintingBlobScheme = "mintmark" } = token;
   const args = [
     STANDARD_VALUE[standard],
     chainId,
     contract,
     quantum,
-    SCHEME_VALUE[blobScheme],
+    SCHEME_VALUE[mintingBlobScheme],
   ] as const;
   return viem.encodeFunctionData({ abi: stateCommitmentAbi, functionName: "registerAsset", args });
 }

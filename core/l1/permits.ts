@@ -1,4 +1,4 @@
-import type { Asset, BlobScheme, Hash, Hex, VaultId } from "../model.ts";
+import type { Asset, Hash, Hex, MintingBlobScheme, VaultId } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { cancellationId } from "../protocol/typed-data.ts";
@@ -8,7 +8,7 @@ import type { ViemReader } from "./reader.ts";
 
 type RegistrableAsset = Pick<
   Asset,
-  "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme"
+  "standard" | "chainId" | "contractAddress" | "quantum" | "mintingBlobScheme"
 >;
 
 /** Permissions that owners of vaults and tokens give and take back. */
@@ -54,8 +54,8 @@ export function permitsOf(
     },
 
     /**
-     * Enters a token into the registry. Anyone may, if the token states how it reads its blobs
-     * (`blobScheme()`). Otherwise its owner or admin may, who says so here.
+     * Enters a token into the registry. Anyone may, if the token states how it reads its minting blobs
+     * (`mintingBlobScheme()`). Otherwise its owner or admin may, who says so here.
      */
     async registerAsset(asset: RegistrableAsset, options?: L1SendOptions) {
       const { standard, chainId, contractAddress, quantum } = asset;
@@ -71,11 +71,11 @@ export function permitsOf(
     },
   };
 
-  /** An ERC-20 has no blobs. The registry does not know the scheme of another chain's token. */
-  async function schemeOf(asset: RegistrableAsset): Promise<BlobScheme> {
+  /** An ERC-20 has no minting blobs. The registry does not know the scheme of another chain's token. */
+  async function schemeOf(asset: RegistrableAsset): Promise<MintingBlobScheme> {
     if (asset.chainId !== settlement.chainId) return "imx";
     return asset.standard === "erc20"
       ? ((await statedScheme(asset.contractAddress)) ?? "imx")
-      : asset.blobScheme;
+      : asset.mintingBlobScheme;
   }
 }

@@ -69,7 +69,7 @@ function registrationOf(of: ViewAnswer<"asset">): L1Registration | null {
     standard,
     token: token.toLowerCase() as Address,
     quantum,
-    blobScheme: schemeOf(scheme) ?? "imx",
+    mintingBlobScheme: schemeOf(scheme) ?? "imx",
     since,
   };
 }

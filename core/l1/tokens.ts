@@ -11,7 +11,7 @@ import {
 } from "viem";
 import { call, multicall, readContract, simulateContract } from "viem/actions";
 import { BUNDLED_GAS, TRANSACTION_GAS } from "../gas.ts";
-import { type Address, BLOB_SCHEMES, type BlobScheme } from "../model.ts";
+import { type Address, MINTING_BLOB_SCHEMES, type MintingBlobScheme } from "../model.ts";
 import type { L1Reader, L1Tokens, TokenMint } from "../ports.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
@@ -67,32 +67,33 @@ const BUNDLE_CODE =
 
 /** `cap()` */
 const CAP = "355274ea";
-/** `blobScheme()` */
-const BLOB_SCHEME = "1b6f4aac";
+/** `mintingBlobScheme()` */
+const MINTING_BLOB_SCHEME = "58a0993e";
 
-export function schemeOf(value: number | bigint | null): BlobScheme | null {
+export function schemeOf(value: number | bigint | null): MintingBlobScheme | null {
   return (
-    BLOB_SCHEMES.find((name) => value !== null && SCHEME_VALUE[name] === Number(value)) ?? null
+    MINTING_BLOB_SCHEMES.find((name) => value !== null && SCHEME_VALUE[name] === Number(value)) ??
+    null
   );
 }
 
 /** Reads of tokens, by the contract that mints them. */
 export interface TokenReads extends L1Tokens, Pick<L1Reader, "token" | "supplyCap" | "holding"> {
   /**
-   * The blob scheme that a token states to the registry, which gives it 30,000 gas; null when it
+   * The minting blob scheme that a token states to the registry, which gives it 30,000 gas; null when it
    * states none.
    */
-  statedScheme(contract: Address): Promise<BlobScheme | null>;
+  statedScheme(contract: Address): Promise<MintingBlobScheme | null>;
 }
 
 export function tokenReads(connection: L1Connection): TokenReads {
   const { client, settlement } = connection;
-  const tryMint: L1Tokens["tryMint"] = (token, { quantity, blob }, blockNumber) => {
+  const tryMint: L1Tokens["tryMint"] = (token, { quantity, mintingBlob }, blockNumber) => {
     const mint = {
       abi: ABI,
       address: token,
       functionName: "mintFor",
-      args: [NOBODY, quantity, blob],
+      args: [NOBODY, quantity, mintingBlob],
     } as const;
     const as = { account: settlement.contract, gas: TRANSACTION_GAS, blockNumber };
     return askL1(`trying a mint of ${token}`, () =>
@@ -112,7 +113,9 @@ export function tokenReads(connection: L1Connection): TokenReads {
     },
 
     async statedScheme(contract) {
-      return schemeOf(await oneWordOf(client, contract, "blob scheme", BLOB_SCHEME, 30_000));
+      return schemeOf(
+        await oneWordOf(client, contract, "minting blob scheme", MINTING_BLOB_SCHEME, 30_000),
+      );
     },
 
     /**
@@ -237,11 +240,11 @@ async function bundleOf(
   mints: readonly TokenMint[],
   blockNumber: bigint,
 ): Promise<boolean[]> {
-  const calls = mints.map(({ quantity, blob }) => {
+  const calls = mints.map(({ quantity, mintingBlob }) => {
     const data = encodeFunctionData({
       abi: ABI,
       functionName: "mintFor",
-      args: [NOBODY, quantity, blob],
+      args: [NOBODY, quantity, mintingBlob],
     });
     return concatHex([numberToHex(size(data), { size: 2 }), data]);
   });

@@ -154,7 +154,7 @@ function packedSide(side: TradeSide, other: TradeSide, asset: number): Hex {
   const body = concatHex([
     ...[bytes(flags, 1), bytes(asset, 1), bytes(slot, 3)],
     ...(isTransferred(side) ? [u64s(tip)] : []),
-    ...[bytes(size(vault.blob), 1), vault.blob, vault.owner],
+    ...[bytes(size(vault.mintingBlob), 1), vault.mintingBlob, vault.owner],
     ...kept.map(([, part]) => part),
     ...[bytes(size(signature), 2), signature, ...siblings],
   ]);

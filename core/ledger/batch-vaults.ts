@@ -1,7 +1,7 @@
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
-import { tokenIdOfBytes } from "../protocol/blob.ts";
+import { tokenIdOfBytes } from "../protocol/minting-blob.ts";
 import type { BatchPlace, Derived, DerivedBatch, DerivedVoid } from "../sealing/derive-batch.ts";
 import { deriveBatch, withContent } from "../sealing/derive-batch.ts";
 import type { BatchRecord } from "../store/records.ts";
@@ -117,13 +117,16 @@ export function requireCount({ mode, batchNumber, vaultCount }: Counted, found: 
  * The hash of the token that a vault holds; 0 for other standards than ERC-721, and for an empty
  * slot of L1's history.
  */
-export function tokenHashOf(ledger: Ledger, { assetIndex, blobs, start, end }: NewVault): number {
-  const { standard, blobScheme } = ledger.tenants.assetAt(assetIndex);
+export function tokenHashOf(
+  ledger: Ledger,
+  { assetIndex, mintingBlobs, start, end }: NewVault,
+): number {
+  const { standard, mintingBlobScheme } = ledger.tenants.assetAt(assetIndex);
   if (standard !== "erc721" || start === end) return 0;
-  const short = blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
+  const short = mintingBlobScheme === "mintmark" ? shortDecimalIn(mintingBlobs, start, end) : -1;
   if (short >= 0) return ledger.minting.hasher.ofShortId(assetIndex, short);
   return ledger.minting.hasher.ofId(
     assetIndex,
-    tokenIdOfBytes(standard, blobScheme, blobs.subarray(start, end)) ?? 0n,
+    tokenIdOfBytes(standard, mintingBlobScheme, mintingBlobs.subarray(start, end)) ?? 0n,
   );
 }

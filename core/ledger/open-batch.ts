@@ -1,7 +1,7 @@
 import type { Limits, Mode, Series, Standard } from "../model.ts";
 import { batchDataBound } from "../protocol/batch-data.ts";
-import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
+import { MAX_FOREIGN_IDS } from "../protocol/minting-blob.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { payloadBytes, shortPayloadBytes, WORD_BYTES, writePayload } from "../protocol/words.ts";
@@ -45,10 +45,10 @@ export interface BatchRules {
 const ASSETS = 2 ** 21;
 
 /**
- * Tells the vaults of a user and an asset apart: the number of a short decimal blob, or the blob's
+ * Tells the vaults of a user and an asset apart: the number of a short decimal minting blob, or the minting blob's
  * bytes as text.
  */
-type BlobKey = number | string;
+type MintingBlobKey = number | string;
 
 /** An open batch of a mode, with its vaults in memory, in the writer's view. */
 export class OpenBatch {
@@ -62,11 +62,11 @@ export class OpenBatch {
   readonly vaults = new VaultColumns();
   mintCount = 0;
   readonly #limits: Limits;
-  /** The newest slot of each vault that can grow, by user and asset, then by blob. */
-  readonly #growing = new Map<number, Map<BlobKey, number>>();
+  /** The newest slot of each vault that can grow, by user and asset, then by minting blob. */
+  readonly #growing = new Map<number, Map<MintingBlobKey, number>>();
   readonly #assets = new Set<number>();
-  /** The distinct blobs of each foreign ERC-1155 token, each of which stands for an id. */
-  readonly #foreignItems = new Map<number, Set<BlobKey>>();
+  /** The distinct minting blobs of each foreign ERC-1155 token, each of which stands for an id. */
+  readonly #foreignItems = new Map<number, Set<MintingBlobKey>>();
   readonly #isForeign: (assetIndex: number) => boolean;
   #lastAsset = -1;
   readonly #dirtyChunks = new Set<number>();
@@ -106,7 +106,7 @@ export class OpenBatch {
    */
   growing(holder: Holder, vault: NewVault): number {
     const ofHolder = this.#growing.get(holdingOf(holder.userIndex, vault.assetIndex));
-    const slot = ofHolder?.get(blobKeyOf(vault));
+    const slot = ofHolder?.get(mintingBlobKeyOf(vault));
     if (slot === undefined) return -1;
     const { amountHigh, amountLow } = this.vaults;
     const [high, low] = [amountHigh[slot]!, amountLow[slot]!];
@@ -213,13 +213,13 @@ export class OpenBatch {
 
   #grows(userIndex: number, vault: NewVault, slot: number): void {
     const holding = holdingOf(userIndex, vault.assetIndex);
-    const ofHolder = this.#growing.get(holding) ?? new Map<BlobKey, number>();
+    const ofHolder = this.#growing.get(holding) ?? new Map<MintingBlobKey, number>();
     if (ofHolder.size === 0) this.#growing.set(holding, ofHolder);
-    const blob = blobKeyOf(vault);
-    ofHolder.set(blob, slot);
-    if (blob === "" || !this.#isForeign(vault.assetIndex)) return;
+    const mintingBlob = mintingBlobKeyOf(vault);
+    ofHolder.set(mintingBlob, slot);
+    if (mintingBlob === "" || !this.#isForeign(vault.assetIndex)) return;
     const items = this.#foreignItems.get(vault.assetIndex) ?? new Set();
-    this.#foreignItems.set(vault.assetIndex, items.add(blob));
+    this.#foreignItems.set(vault.assetIndex, items.add(mintingBlob));
   }
 
   /**
@@ -228,7 +228,9 @@ export class OpenBatch {
    */
   #hasAllIds(vault: NewVault): boolean {
     const items = this.#foreignItems.get(vault.assetIndex);
-    return items !== undefined && items.size >= MAX_FOREIGN_IDS && !items.has(blobKeyOf(vault));
+    return (
+      items !== undefined && items.size >= MAX_FOREIGN_IDS && !items.has(mintingBlobKeyOf(vault))
+    );
   }
 
   #vaultAt(slot: number): NewVault {
@@ -237,9 +239,9 @@ export class OpenBatch {
       assetIndex: vaults.assetIndex[slot]!,
       amountHigh: vaults.amountHigh[slot]!,
       amountLow: vaults.amountLow[slot]!,
-      blobs: vaults.blobs,
-      start: vaults.blobStart(slot),
-      end: vaults.blobEnd[slot]!,
+      mintingBlobs: vaults.mintingBlobs,
+      start: vaults.mintingBlobStart(slot),
+      end: vaults.mintingBlobEnd[slot]!,
     };
   }
 
@@ -255,11 +257,11 @@ export class OpenBatch {
 const HEAD = new Uint8Array(WORD_BYTES);
 
 /** Continuations and bytes of the payload that a vault takes, in one number: a mint is a hot path. */
-function roomOf({ amountHigh, amountLow, blobs, start, end }: NewVault): number {
+function roomOf({ amountHigh, amountLow, mintingBlobs, start, end }: NewVault): number {
   // A token with a short number as its id, the usual case, has no continuations.
-  const bytes = shortPayloadBytes(amountHigh, amountLow, shortDecimalIn(blobs, start, end));
+  const bytes = shortPayloadBytes(amountHigh, amountLow, shortDecimalIn(mintingBlobs, start, end));
   if (bytes >= 0) return bytes;
-  const continuations = writePayload(HEAD, 0, amountHigh, amountLow, blobs, start, end);
+  const continuations = writePayload(HEAD, 0, amountHigh, amountLow, mintingBlobs, start, end);
   return continuations * 16 + payloadBytes(HEAD, 0);
 }
 
@@ -273,12 +275,14 @@ function holdingOf(userIndex: number, assetIndex: number): number {
 }
 
 /** Differs for different blobs: a text with as many characters as bytes is no number. */
-function blobKeyOf({ blobs, start, end }: NewVault): BlobKey {
+function mintingBlobKeyOf({ mintingBlobs, start, end }: NewVault): MintingBlobKey {
   if (start === end) return "";
-  const short = shortDecimalIn(blobs, start, end);
+  const short = shortDecimalIn(mintingBlobs, start, end);
   return short >= 0
     ? short
-    : Buffer.from(blobs.buffer, blobs.byteOffset + start, end - start).toString("latin1");
+    : Buffer.from(mintingBlobs.buffer, mintingBlobs.byteOffset + start, end - start).toString(
+        "latin1",
+      );
 }
 
 export function openBatchRecord(

@@ -99,7 +99,8 @@ export class TenantTables {
 
   /** Whether the asset is an ERC-1155 token of a scheme that is not this project's own. */
   readonly isForeign = (assetIndex: number): boolean =>
-    this.standards[assetIndex] === "erc1155" && this.assetAt(assetIndex).blobScheme !== "mintmark";
+    this.standards[assetIndex] === "erc1155" &&
+    this.assetAt(assetIndex).mintingBlobScheme !== "mintmark";
 
   putAsset(group: Group, record: records.AssetRecord): void {
     this.standards[record.assetIndex] = record.standard;

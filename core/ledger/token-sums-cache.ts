@@ -123,7 +123,7 @@ export class TokenSumsCache {
 /** A user's holding of one ERC-20 token or ERC-1155 id, over all vaults. */
 export interface TokenSum {
   readonly assetIndex: number;
-  readonly blob: Hex;
+  readonly mintingBlob: Hex;
   readonly first: number; // The first transaction of it that still counts
   amount: bigint;
   heldBack: bigint; // Part of `amount` that is withdrawn or reserved
@@ -141,16 +141,23 @@ export class TokenSums {
     return this.#byToken.size;
   }
 
-  of(assetIndex: number, blob: Hex): TokenSum | undefined {
-    return this.#byToken.get(`${assetIndex}:${blob}`);
+  of(assetIndex: number, mintingBlob: Hex): TokenSum | undefined {
+    return this.#byToken.get(`${assetIndex}:${mintingBlob}`);
   }
 
   /** The sum of a token, new when this is its first transaction. */
-  ofMint(assetIndex: number, blob: Hex, sequence: number): TokenSum {
-    const token = `${assetIndex}:${blob}`;
+  ofMint(assetIndex: number, mintingBlob: Hex, sequence: number): TokenSum {
+    const token = `${assetIndex}:${mintingBlob}`;
     const known = this.#byToken.get(token);
     if (known !== undefined) return known;
-    const sum = { assetIndex, blob, first: sequence, amount: 0n, heldBack: 0n, withdrawn: 0n };
+    const sum = {
+      assetIndex,
+      mintingBlob,
+      first: sequence,
+      amount: 0n,
+      heldBack: 0n,
+      withdrawn: 0n,
+    };
     this.#byToken.set(token, sum);
     return sum;
   }

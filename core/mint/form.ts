@@ -1,6 +1,6 @@
 import { type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../errors.ts";
 import { MAX_REFERENCE, MODES } from "../model.ts";
-import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
+import { MAX_MINTING_BLOB_BYTES } from "../protocol/minting-blob.ts";
 import { DECIMAL } from "../protocol/quantized.ts";
 import { NOT_HIDDEN } from "../protocol/text.ts";
 
@@ -36,10 +36,10 @@ export const MINT_FORM = {
       "Only for an ERC-721 asset with `nextTokenId`, instead of `tokenId`: mints this many tokens with the next ids, each counted as an entry; default 1. The response has their ids.",
   },
   mintingBlob: {
-    text: new RegExp(`^(?:0[xX])?(?:[0-9a-fA-F]{2}){0,${MAX_BLOB_BYTES}}$`),
-    fault: `must be hex of at most ${MAX_BLOB_BYTES} whole bytes, empty for ERC-20`,
+    text: new RegExp(`^(?:0[xX])?(?:[0-9a-fA-F]{2}){0,${MAX_MINTING_BLOB_BYTES}}$`),
+    fault: `must be hex of at most ${MAX_MINTING_BLOB_BYTES} whole bytes, empty for ERC-20`,
     about:
-      'Names the token instead of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are not text need an asset with `rawBlobs`.',
+      'Names the token instead of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are not text need an asset with `rawMintingBlobs`.',
   },
   amount: {
     text: /^[1-9]\d{0,18}$/,

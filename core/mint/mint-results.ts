@@ -14,8 +14,8 @@ import {
   type Vault,
   type VaultId,
 } from "../model.ts";
-import { tokenIdOfBytes } from "../protocol/blob.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import { tokenIdOfBytes } from "../protocol/minting-blob.ts";
 import {
   type MintReceipt,
   receiptContents,
@@ -137,7 +137,7 @@ function acceptedVaults(columns: MintedColumns): Vault[] {
       ownerAddress,
       assetId: asset.assetId,
       assetType: asset.assetType,
-      mintingBlob: columns.blobAt(entry),
+      mintingBlob: columns.mintingBlobAt(entry),
       tokenId: columns.tokenId(entry),
       dataAvailabilityMode: mode,
       ...amountIn(asset, amount),
@@ -169,7 +169,7 @@ async function readMinted(ledger: Ledger, { time, entry }: Journaled<MintEntry>)
     columns.assetIndex[i] = mint.assetIndex;
     columns.setMode(i, MODES.indexOf(mint.mode));
     columns.setAmount(i, highWord(mint.amount), lowWord(mint.amount));
-    columns.putBlob(i, hexToBytes(mint.blob));
+    columns.putMintingBlob(i, hexToBytes(mint.mintingBlob));
     columns.noteShortId(i, ledger.tenants.assetAt(mint.assetIndex));
     placed.batchNumber[i] = mint.batchNumber;
     placed.slot[i] = mint.slot;
@@ -268,8 +268,8 @@ export class MintedColumns implements AcceptedColumns {
   readonly users: AcceptedColumns["users"];
   readonly assetIndex: Uint32Array;
   readonly mode: Uint8Array;
-  readonly blobs: Uint8Array;
-  readonly blobEnd: Uint32Array;
+  readonly mintingBlobs: Uint8Array;
+  readonly mintingBlobEnd: Uint32Array;
   readonly batchNumber: Uint32Array;
   readonly slot: Uint32Array;
   readonly age: Float64Array;
@@ -285,8 +285,8 @@ export class MintedColumns implements AcceptedColumns {
     ({
       assetIndex: this.assetIndex,
       mode: this.mode,
-      blobs: this.blobs,
-      blobEnd: this.blobEnd,
+      mintingBlobs: this.mintingBlobs,
+      mintingBlobEnd: this.mintingBlobEnd,
     } = columns);
     ({ batchNumber: this.batchNumber, slot: this.slot, age: this.age } = placed);
     this.#ledger = ledger;
@@ -312,12 +312,12 @@ export class MintedColumns implements AcceptedColumns {
   tokenId(entry: number): bigint | null {
     const short = this.#columns.shortId[entry]!;
     if (short >= 0) return BigInt(short);
-    const { standard, blobScheme } = this.asset(entry);
-    return tokenIdOfBytes(standard, blobScheme, this.#columns.blobBytes(entry));
+    const { standard, mintingBlobScheme } = this.asset(entry);
+    return tokenIdOfBytes(standard, mintingBlobScheme, this.#columns.mintingBlobBytes(entry));
   }
 
-  blobAt(entry: number): Hex {
-    return this.#columns.blobAt(entry);
+  mintingBlobAt(entry: number): Hex {
+    return this.#columns.mintingBlobAt(entry);
   }
 
   lastEntries(): Uint32Array {
@@ -366,8 +366,8 @@ export interface AcceptedColumns {
   /** Age of the entry's vault, in ms. */
   readonly age: Float64Array;
   /** All entries' values back to back, and the end of each. */
-  readonly blobs: Uint8Array;
-  readonly blobEnd: Uint32Array;
+  readonly mintingBlobs: Uint8Array;
+  readonly mintingBlobEnd: Uint32Array;
   /** The asset of an entry. */
   asset(
     entry: number,
@@ -376,7 +376,7 @@ export interface AcceptedColumns {
   amountAfter(entry: number): bigint;
   /** The token id of an entry; null for an ERC-20. */
   tokenId(entry: number): bigint | null;
-  /** Whether the entry's blob is its token id as ASCII decimals. */
+  /** Whether the entry's minting blob is its token id as ASCII decimals. */
   spellsTokenId(entry: number): boolean;
   /** The last entry of each vault, in order of the vaults' first entries. */
   lastEntries(): Uint32Array;

@@ -171,8 +171,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
     }
     for (const { asset } of this.#uses.values()) {
       const now = this.#ledger.tenants.assetNow(asset.assetIndex, group);
-      // Another asset has its id, or it takes other blobs.
-      if (now.removed !== asset.removed || now.rawBlobs !== asset.rawBlobs) return null;
+      // Another asset has its id, or it takes other minting blobs.
+      if (now.removed !== asset.removed || now.rawMintingBlobs !== asset.rawMintingBlobs)
+        return null;
     }
     this.#resolveUsers(group, applicationIndex, stored, at);
     this.#checkAssets(group, applicationIndex);
@@ -209,7 +210,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
 
   /**
    * Sums up the entries of each asset, and notes the tokens that must be new or bound to their
-   * blob.
+   * minting blob.
    */
   #readTokens(): void {
     const columns = this.#columns;
@@ -418,10 +419,11 @@ function placeEntries(
   users: readonly CachedUser[],
   time: number,
 ) {
-  const { assetIndex, amountHigh, amountLow, mode, blobs, blobEnd, userCounts } = columns;
+  const { assetIndex, amountHigh, amountLow, mode, mintingBlobs, mintingBlobEnd, userCounts } =
+    columns;
   const placed = new PlacedColumns(columns.count);
   const closed: OpenBatch[] = [];
-  const vault = { assetIndex: 0, amountHigh: 0, amountLow: 0, blobs, start: 0, end: 0 };
+  const vault = { assetIndex: 0, amountHigh: 0, amountLow: 0, mintingBlobs, start: 0, end: 0 };
   let entry = 0;
   for (const [i, user] of users.entries()) {
     for (const end = entry + (userCounts[i] ?? 0); entry < end; entry++) {
@@ -429,7 +431,7 @@ function placeEntries(
       vault.amountHigh = amountHigh[entry]!;
       vault.amountLow = amountLow[entry]!;
       vault.start = vault.end;
-      vault.end = blobEnd[entry]!;
+      vault.end = mintingBlobEnd[entry]!;
       const modeOf = MODES[mode[entry]!] ?? "validium";
       const standard = ledger.tenants.standards[vault.assetIndex] ?? "erc20";
       let open = ledger.batches.unsealed.open(group, modeOf);

@@ -2,10 +2,10 @@ import { type ErrorCode, MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, Limits, Mode, Principal, Uuid } from "../model.ts";
 import { MAX_AMOUNT, MAX_REFERENCE, MODES } from "../model.ts";
-import { blobTextOf, MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { hexValue } from "../protocol/hex.ts";
 import { readMetadata } from "../protocol/metadata.ts";
+import { MAX_MINTING_BLOB_BYTES, mintingBlobTextOf } from "../protocol/minting-blob.ts";
 import { quantizedAmount } from "../protocol/quantized.ts";
 import {
   BY_DECIMAL,
@@ -162,7 +162,7 @@ class MintReader {
 
   #readEntry(mint: unknown, entry: number): void {
     if (this.issues.more || !isObject(mint)) {
-      this.columns.takeBlob(entry, 0);
+      this.columns.takeMintingBlob(entry, 0);
       this.columns.assetIndex[entry] = NO_ASSET;
       this.#refuse(entry, "", "validation_failed", "must be an object");
       return;
@@ -297,12 +297,12 @@ class MintReader {
     const isNamed =
       (mintingBlob === undefined) !== (tokenId === undefined) && quantity === undefined;
     if (isNamed && (asset === null || asset.nextTokenId === null)) {
-      if (tokenId === undefined) this.#readBlob(mintingBlob, asset, entry);
+      if (tokenId === undefined) this.#readMintingBlob(mintingBlob, asset, entry);
       else this.#readTokenId(tokenId, asset, entry);
       return;
     }
     this.columns.shortId[entry] = -1;
-    this.columns.takeBlob(entry, 0);
+    this.columns.takeMintingBlob(entry, 0);
     if (quantity !== undefined) this.#readQuantity(mint, asset, entry);
     else if (isNamed) {
       const detail = "the engine numbers this asset's tokens; give their quantity instead";
@@ -342,7 +342,7 @@ class MintReader {
   #readTokenId(tokenId: unknown, asset: AssetRecord | null, entry: number): void {
     const { columns } = this;
     columns.shortId[entry] = -1;
-    columns.takeBlob(entry, 0);
+    columns.takeMintingBlob(entry, 0);
     if (
       !fits(MINT_FORM.tokenId, tokenId) ||
       (typeof tokenId === "string" && BigInt(tokenId) > MAX_UINT256)
@@ -357,25 +357,25 @@ class MintReader {
         "an ERC-20 token has no ids; leave this out",
       );
     } else {
-      const text = blobTextOf(asset?.blobScheme ?? "mintmark", String(tokenId));
-      const start = columns.takeBlob(entry, text.length);
-      for (let i = 0; i < text.length; i++) columns.blobs[start + i] = text.charCodeAt(i);
+      const text = mintingBlobTextOf(asset?.mintingBlobScheme ?? "mintmark", String(tokenId));
+      const start = columns.takeMintingBlob(entry, text.length);
+      for (let i = 0; i < text.length; i++) columns.mintingBlobs[start + i] = text.charCodeAt(i);
       columns.mark(entry, BY_TOKEN_ID);
       columns.noteShortId(entry, asset);
     }
   }
 
-  #readBlob(value: unknown, asset: AssetRecord | null, entry: number): void {
+  #readMintingBlob(value: unknown, asset: AssetRecord | null, entry: number): void {
     if (typeof value !== "string" || !this.#takeHex(value, entry)) {
       this.columns.shortId[entry] = -1;
-      this.columns.takeBlob(entry, 0);
-      const code = typeof value === "string" ? "blob_invalid" : "validation_failed";
+      this.columns.takeMintingBlob(entry, 0);
+      const code = typeof value === "string" ? "minting_blob_invalid" : "validation_failed";
       this.#refuse(entry, "/mintingBlob", code, MINT_FORM.mintingBlob.fault);
     } else if (!this.columns.noteShortId(entry, asset) && asset !== null) {
       try {
-        mintedTokenId(asset, this.columns.blobBytes(entry));
+        mintedTokenId(asset, this.columns.mintingBlobBytes(entry));
       } catch (error) {
-        if (!(error instanceof MintmarkError) || error.code !== "blob_invalid") throw error;
+        if (!(error instanceof MintmarkError) || error.code !== "minting_blob_invalid") throw error;
         this.#refuse(entry, "/mintingBlob", error.code, error.message);
       }
     }
@@ -385,13 +385,13 @@ class MintReader {
   #takeHex(hex: string, entry: number): boolean {
     const prefix = hex.charCodeAt(0) === 0x30 && (hex.charCodeAt(1) | 0x20) === 0x78 ? 2 : 0;
     const bytes = (hex.length - prefix) / 2;
-    if (!Number.isInteger(bytes) || bytes > MAX_BLOB_BYTES) return false;
-    const start = this.columns.takeBlob(entry, bytes);
-    const { blobs } = this.columns;
+    if (!Number.isInteger(bytes) || bytes > MAX_MINTING_BLOB_BYTES) return false;
+    const start = this.columns.takeMintingBlob(entry, bytes);
+    const { mintingBlobs } = this.columns;
     for (let at = start, i = prefix; at < start + bytes; at++, i += 2) {
       const byte = (hexValue(hex.charCodeAt(i)) << 4) | hexValue(hex.charCodeAt(i + 1));
       if (byte < 0) return false;
-      blobs[at] = byte;
+      mintingBlobs[at] = byte;
     }
     return true;
   }

@@ -14,7 +14,7 @@ interface AskedRecord {
   readonly key: Buffer;
 }
 
-/** The ERC-1155 ids of a request. The first blob that names an id binds it. */
+/** The ERC-1155 ids of a request. The first minting blob that names an id binds it. */
 export class RequestedBindings {
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
@@ -29,7 +29,7 @@ export class RequestedBindings {
     this.#columns = columns;
   }
 
-  /** Notes an entry's id, unless it is bound to the entry's blob. */
+  /** Notes an entry's id, unless it is bound to the entry's minting blob. */
   ask(asset: AssetFacts, entry: number): void {
     const short = this.#columns.shortId[entry]!;
     if (short >= 0 && this.#ledger.minting.bindings.get(asset.assetIndex, short)) return;
@@ -45,7 +45,7 @@ export class RequestedBindings {
   }
 
   /**
-   * Reports the ids that are bound to another blob.
+   * Reports the ids that are bound to another minting blob.
    *
    * @param stored - the request's records
    */
@@ -53,14 +53,14 @@ export class RequestedBindings {
     const inRequest = new Map<string, Buffer>();
     for (const [i, asked] of this.#asked.entries()) {
       const name = keyString(asked.key);
-      const blob = this.#blobOf(asked);
+      const mintingBlob = this.#mintingBlobOf(asked);
       const record = group.resolveString(name, stored[this.#from + i]);
       const known = record ?? inRequest.get(name);
       if (known === undefined) {
-        inRequest.set(name, blob);
+        inRequest.set(name, mintingBlob);
         this.#bound.push(asked);
-      } else if (!blob.equals(known)) {
-        const detail = `the token id is bound to the blob ${hexOf(known, 0, known.length)}`;
+      } else if (!mintingBlob.equals(known)) {
+        const detail = `the token id is bound to the minting blob ${hexOf(known, 0, known.length)}`;
         report(asked.entry, this.#columns.tokenField(asked.entry), "token_id_conflict", detail);
       } else if (record !== undefined) this.#remember(asked);
     }
@@ -68,14 +68,14 @@ export class RequestedBindings {
 
   bind(group: Group): void {
     for (const asked of this.#bound) {
-      group.stage(asked.key, Buffer.from(this.#blobOf(asked)));
+      group.stage(asked.key, Buffer.from(this.#mintingBlobOf(asked)));
       this.#remember(asked);
     }
   }
 
   /** The bytes in the request's own column. */
-  #blobOf({ entry }: AskedRecord): Buffer {
-    const { buffer, byteOffset, length } = this.#columns.blobBytes(entry);
+  #mintingBlobOf({ entry }: AskedRecord): Buffer {
+    const { buffer, byteOffset, length } = this.#columns.mintingBlobBytes(entry);
     return Buffer.from(buffer, byteOffset, length);
   }
 

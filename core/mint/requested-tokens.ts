@@ -3,7 +3,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import type { Hex } from "../model.ts";
-import { blobTextOf, tokenIdOf, tokenIdOfBytes } from "../protocol/blob.ts";
+import { mintingBlobTextOf, tokenIdOf, tokenIdOfBytes } from "../protocol/minting-blob.ts";
 import type { Group } from "../store/group.ts";
 import { columnOf, MintColumns } from "../store/mint-columns.ts";
 import type { AssetFacts, AssetRecord } from "../store/records.ts";
@@ -29,7 +29,7 @@ export function numberTokens(
   const origins = new Uint32Array(columns.minted);
   const next = new Map<number, bigint>();
   let to = 0;
-  const add = (entry: number, blob: Uint8Array, shortId: number): void => {
+  const add = (entry: number, mintingBlob: Uint8Array, shortId: number): void => {
     origins[to] = entry;
     numbered.assetIndex[to] = assetIndex[entry]!;
     numbered.setMode(to, mode[entry]!);
@@ -39,7 +39,7 @@ export function numberTokens(
       const text = columns[column]?.[entry];
       if (text) numbered.setText(column, to, text);
     }
-    numbered.putBlob(to++, blob);
+    numbered.putMintingBlob(to++, mintingBlob);
   };
   numbered.recipients.push(...columns.recipients);
   let entry = 0;
@@ -48,15 +48,15 @@ export function numberTokens(
     for (const behind = entry + entries; entry < behind; entry++) {
       const asset = assetAt(assetIndex[entry]!);
       if (asset.nextTokenId === null) {
-        add(entry, columns.blobBytes(entry), columns.shortId[entry]!);
+        add(entry, columns.mintingBlobBytes(entry), columns.shortId[entry]!);
         continue;
       }
       let id = next.get(asset.assetIndex) ?? asset.nextTokenId;
       for (let i = columns.quantityAt(entry); i > 0; i--, id++) {
-        const isShort = asset.blobScheme === "mintmark" && id <= MAX_SHORT_ID;
+        const isShort = asset.mintingBlobScheme === "mintmark" && id <= MAX_SHORT_ID;
         add(
           entry,
-          Buffer.from(blobTextOf(asset.blobScheme, String(id)), "latin1"),
+          Buffer.from(mintingBlobTextOf(asset.mintingBlobScheme, String(id)), "latin1"),
           isShort ? Number(id) : -1,
         );
       }
@@ -67,16 +67,16 @@ export function numberTokens(
   return { columns: numbered, origins };
 }
 
-/** The id that an entry's blob names; 0 for an ERC-20. */
+/** The id that an entry's minting blob names; 0 for an ERC-20. */
 export function tokenIdAt(
   columns: MintColumns,
-  { standard, blobScheme }: Pick<AssetRecord, "standard" | "blobScheme">,
+  { standard, mintingBlobScheme }: Pick<AssetRecord, "standard" | "mintingBlobScheme">,
   entry: number,
 ): bigint {
   const short = columns.shortId[entry]!;
   return short >= 0
     ? BigInt(short)
-    : (tokenIdOfBytes(standard, blobScheme, columns.blobBytes(entry)) ?? 0n);
+    : (tokenIdOfBytes(standard, mintingBlobScheme, columns.mintingBlobBytes(entry)) ?? 0n);
 }
 
 /** The ERC-721 tokens of a request. Each must be new to the store and to the request. */
@@ -274,16 +274,17 @@ export class TokenLookup {
 
   /** Whether a vault of these refs holds the token. */
   holds(refs: readonly number[], assetIndex: number, tokenId: bigint): boolean {
-    const { standard, blobScheme } = this.#ledger.tenants.assetAt(assetIndex);
+    const { standard, mintingBlobScheme } = this.#ledger.tenants.assetAt(assetIndex);
     return refs.some((ref) => {
       const vault = this.#vaultOf(ref);
       return (
-        vault.assetIndex === assetIndex && tokenIdOf(standard, blobScheme, vault.blob) === tokenId
+        vault.assetIndex === assetIndex &&
+        tokenIdOf(standard, mintingBlobScheme, vault.mintingBlob) === tokenId
       );
     });
   }
 
-  #vaultOf(ref: number): { readonly assetIndex: number; readonly blob: Hex } {
+  #vaultOf(ref: number): { readonly assetIndex: number; readonly mintingBlob: Hex } {
     const place = this.#ledger.batches.refs.placeOf(ref);
     const batch = this.#inMemory.get(ref) ?? this.#ledger.batches.unsealed.at(place);
     if (batch !== undefined) return batch.vaults.at(place.slot);

@@ -581,7 +581,7 @@ function requireSame(allowed: OrderMessage, { give, want, shares }: OrderMessage
 
 /** Units of the offered vault as an item of the message. */
 function givenOf({ vault, asset }: Offered, amount: bigint): OrderItem {
-  return itemOf("give", asset, { tokenId: tokenIn(asset, vault.blob), amount });
+  return itemOf("give", asset, { tokenId: tokenIn(asset, vault.mintingBlob), amount });
 }
 
 /** Throws unless the vault still has the units that the order gives, and none was withdrawn since. */

@@ -77,7 +77,7 @@ export function batchDataBound(
 /**
  * The words of slots; null for a void one.
  *
- * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `minting_blob_invalid` or
  *   `batch_too_large` (more than 255 assets) when no encoding can hold the slots
  *
  * @example
@@ -97,7 +97,7 @@ export function wordBatch(slots: readonly (VaultEntry | null)[]): WordBatch {
       assetIndex: places.get(keyOf(entry)) as number,
       owner: hexToBytes(entry.owner, OWNER_BYTES),
       amount: entry.amount,
-      blob: hexToBytes(entry.blob),
+      mintingBlob: hexToBytes(entry.mintingBlob),
     });
     words.addSpelt(head, rest);
   }
@@ -127,7 +127,7 @@ function manifestOf(slots: readonly (VaultEntry | null)[]): AssetId[] {
  * @throws MintmarkError as {@link wordBatch} does
  *
  * @example
- * const data = encodeBatchData([{ chainId: 1n, owner, assetType, amount: 1n, blob: "0x3137" },
+ * const data = encodeBatchData([{ chainId: 1n, owner, assetType, amount: 1n, mintingBlob: "0x3137" },
  * null]); decodeBatch(data).slots.length; // 2 slots; the second one is void
  */
 export function encodeBatchData(slots: readonly (VaultEntry | null)[]): Uint8Array {
@@ -324,7 +324,7 @@ function entryOf(vault: WordVault, assets: readonly AssetId[]): VaultEntry | nul
     owner: bytesToHex(vault.owner),
     assetType,
     amount: vault.amount,
-    blob: bytesToHex(vault.blob),
+    mintingBlob: bytesToHex(vault.mintingBlob),
   };
 }
 

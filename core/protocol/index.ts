@@ -20,7 +20,6 @@ export {
   wordBatch,
 } from "./batch-data.ts";
 export { BatchTree } from "./batch-tree.ts";
-export { canonicalBlob, MAX_BLOB_BYTES, tokenIdOf } from "./blob.ts";
 export {
   type BlobBatch,
   blobBatchData,
@@ -43,6 +42,7 @@ export * from "./consistency.ts";
 export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
 export { verifyBlob, verifyOpening } from "./kzg.ts";
 export { batchRoot, compareAssets, kindOf, manifestPath, manifestRoot } from "./manifest.ts";
+export { canonicalMintingBlob, MAX_MINTING_BLOB_BYTES, tokenIdOf } from "./minting-blob.ts";
 export { type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";
 export * from "./proof.ts";
 export * from "./quantized.ts";

@@ -80,7 +80,7 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: VaultProo
     assetIndex: assetPath.index,
     owner: hexToBytes(vault.owner, 20),
     amount: vault.amount,
-    blob: hexToBytes(vault.blob),
+    mintingBlob: hexToBytes(vault.mintingBlob),
   });
   const more = rest.length / CONTINUATION_BYTES;
   const count = 1 + more;

@@ -116,34 +116,35 @@ export function receiptContents(
   vaults: readonly ReceiptVault[],
   chainIds: Readonly<Record<Uuid, Whole>>,
 ): VaultContent[] {
-  return vaults.map(
-    ({ vaultId, ownerAddress: owner, assetId, assetType, amount, mintingBlob: blob }) => {
-      const chainId = chainIds[assetId];
-      if (chainId === undefined) throw invalid(`the chain of asset ${assetId} is missing`);
-      return {
-        vaultId: BigInt(vaultId),
-        chainId: BigInt(chainId),
-        owner,
-        assetType,
-        amount: BigInt(amount),
-        blob,
-      };
-    },
-  );
+  return vaults.map(({ vaultId, ownerAddress: owner, assetId, assetType, amount, mintingBlob }) => {
+    const chainId = chainIds[assetId];
+    if (chainId === undefined) throw invalid(`the chain of asset ${assetId} is missing`);
+    return {
+      vaultId: BigInt(vaultId),
+      chainId: BigInt(chainId),
+      owner,
+      assetType,
+      amount: BigInt(amount),
+      mintingBlob,
+    };
+  });
 }
 
 /**
  * A hash of each vault's content, whatever place its asset has in a manifest; the leaves of a
  * receipt's tree, 32 bytes each: `keccak256(0x0b ‖ vaultId(8) ‖ chainId(8) ‖
- * owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob)`.
+ * owner(20) ‖ assetType(32) ‖ amount(8) ‖ mintingBlob)`.
  */
 export function contentHashes(contents: readonly VaultContent[]): Uint8Array {
-  const texts = contents.reduce((sum, { blob }) => sum + bytesOf(blob), 0);
+  const texts = contents.reduce((sum, { mintingBlob }) => sum + bytesOf(mintingBlob), 0);
   const preimages = new Uint8Array(contents.length * LEAF_HEADER_BYTES + texts);
   const view = new DataView(preimages.buffer);
   const ends = new Uint32Array(contents.length);
   let at = 0;
-  for (const [i, { vaultId, chainId, owner, assetType, amount, blob }] of contents.entries()) {
+  for (const [
+    i,
+    { vaultId, chainId, owner, assetType, amount, mintingBlob },
+  ] of contents.entries()) {
     unpackVaultId(vaultId);
     requireBigint("chainId", chainId, 0n, MAX_UINT64);
     if (amount < 1n || amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
@@ -153,7 +154,7 @@ export function contentHashes(contents: readonly VaultContent[]): Uint8Array {
     writeHex(owner, 20, preimages, at + 17);
     writeHex(assetType, HASH_BYTES, preimages, at + 37);
     view.setBigUint64(at + 69, amount);
-    at = writeHex(blob, bytesOf(blob), preimages, at + LEAF_HEADER_BYTES);
+    at = writeHex(mintingBlob, bytesOf(mintingBlob), preimages, at + LEAF_HEADER_BYTES);
     ends[i] = at;
   }
   const leaves = new Uint8Array(contents.length * HASH_BYTES);
@@ -161,7 +162,7 @@ export function contentHashes(contents: readonly VaultContent[]): Uint8Array {
   return leaves;
 }
 
-const bytesOf = (blob: Hex) => (blob.length - 2) / 2;
+const bytesOf = (mintingBlob: Hex) => (mintingBlob.length - 2) / 2;
 
 /** The root that the operator signs for these vaults. */
 export function receiptRoot(contents: readonly VaultContent[]): Hash {

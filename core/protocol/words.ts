@@ -1,7 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { MAX_AMOUNT } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
-import { decimalTokenId, MAX_BLOB_BYTES } from "./blob.ts";
 import { requireInteger } from "./bounds.ts";
 import {
   equalBytes,
@@ -12,6 +11,7 @@ import {
   writeNumber,
 } from "./hex.ts";
 import { MAX_BATCH_ASSETS } from "./manifest.ts";
+import { decimalTokenId, MAX_MINTING_BLOB_BYTES } from "./minting-blob.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "./vault.ts";
 
 /**
@@ -66,7 +66,7 @@ export interface WordVault {
   readonly assetIndex: number;
   readonly owner: Uint8Array;
   readonly amount: bigint;
-  readonly blob: Uint8Array;
+  readonly mintingBlob: Uint8Array;
 }
 
 /** The words of one vault. */
@@ -142,7 +142,7 @@ export class Words {
     owner: Uint8Array,
     amountHigh: number,
     amountLow: number,
-    blobs: Uint8Array,
+    mintingBlobs: Uint8Array,
     start: number,
     end: number,
   ): void {
@@ -150,12 +150,12 @@ export class Words {
     const head = this.count * WORD_BYTES;
     heads[head + 1] = assetIndex;
     for (let i = 0; i < PAYLOAD - OWNER; i++) heads[head + OWNER + i] = owner[i]!;
-    const more = writePayload(heads, head, amountHigh, amountLow, blobs, start, end);
+    const more = writePayload(heads, head, amountHigh, amountLow, mintingBlobs, start, end);
     if (more > 0) {
       const at = this.#room(more * CONTINUATION_BYTES);
       if (heads[head]! >> 4 === Form.bytes) {
         this.rests[at] = end - start;
-        this.rests.set(blobs.subarray(start, end), at + 1);
+        this.rests.set(mintingBlobs.subarray(start, end), at + 1);
       } else this.rests.set(ID.subarray(1), at);
     }
     this.#end(more * CONTINUATION_BYTES);
@@ -184,7 +184,7 @@ const ID = new Uint8Array(32);
  * Writes a head's tag and payload, the latter without the place of continuations.
  *
  * @param amountHigh - the upper 32 bits of the amount, which is 1 to 2^63 - 1
- * @param blobs - holds the minting blob of up to 255 bytes from `start` to `end`
+ * @param mintingBlobs - holds the minting blob of up to 255 bytes from `start` to `end`
  * @returns the number of continuations
  */
 export function writePayload(
@@ -192,7 +192,7 @@ export function writePayload(
   at: number,
   amountHigh: number,
   amountLow: number,
-  blobs: Uint8Array,
+  mintingBlobs: Uint8Array,
   start: number,
   end: number,
 ): number {
@@ -202,7 +202,7 @@ export function writePayload(
     writeAmount(head, at + LAST_EIGHT, amountHigh, amountLow);
     return 0;
   }
-  const spelling = numberIn(blobs, start, end);
+  const spelling = numberIn(mintingBlobs, start, end);
   if (spelling !== NO_NUMBER && amountHigh === 0 && amountLow === 1) {
     const isShort = isZero(ID, PAYLOAD);
     head[at] = ((Form.number + spelling) << 4) | (isShort ? 0 : 1);
@@ -232,7 +232,7 @@ export function payloadBytes(heads: Uint8Array, at: number): number {
 
 /**
  * {@link payloadBytes} of the head that {@link writePayload} writes without continuations for a
- * token whose blob is a decimal below 2^53; -1 for a negative id, and where that head is another
+ * token whose minting blob is a decimal below 2^53; -1 for a negative id, and where that head is another
  * one.
  */
 export function shortPayloadBytes(amountHigh: number, amountLow: number, id: number): number {
@@ -265,20 +265,20 @@ export function writePlace(heads: Uint8Array, at: number, place: number): void {
 /**
  * The words of a vault.
  *
- * @throws MintmarkError `amount_out_of_range`, `blob_invalid`, or `validation_failed` for an index
+ * @throws MintmarkError `amount_out_of_range`, `minting_blob_invalid`, or `validation_failed` for an index
  *   above 254
  *
  * @example
- * const { head, rest } = wordsOf({ assetIndex, owner, amount: 1n, blob });
+ * const { head, rest } = wordsOf({ assetIndex, owner, amount: 1n, mintingBlob });
  */
-export function wordsOf({ assetIndex, owner, amount, blob }: WordVault): VaultWords {
+export function wordsOf({ assetIndex, owner, amount, mintingBlob }: WordVault): VaultWords {
   if (typeof amount !== "bigint" || amount < 1n || amount > MAX_AMOUNT)
     throw new MintmarkError("amount_out_of_range");
-  if (blob.length > MAX_BLOB_BYTES) throw new MintmarkError("blob_invalid");
+  if (mintingBlob.length > MAX_MINTING_BLOB_BYTES) throw new MintmarkError("minting_blob_invalid");
   requireInteger("index of the asset", assetIndex, 0, MAX_BATCH_ASSETS - 1);
   const words = new Words(1);
   const [high, low] = [Number(amount >> 32n), Number(amount & 0xffff_ffffn)];
-  words.add(assetIndex, owner, high, low, blob, 0, blob.length);
+  words.add(assetIndex, owner, high, low, mintingBlob, 0, mintingBlob.length);
   return { head: words.headAt(0), rest: words.restAt(0) };
 }
 
@@ -359,7 +359,7 @@ export function leavesOfWords(
  * The leaf of one vault; 32 bytes.
  *
  * @param assetIndex - the place of its asset in the batch's manifest
- * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `blob_invalid` when the content
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `minting_blob_invalid` when the content
  *   is out of bounds
  *
  * @example
@@ -372,7 +372,7 @@ export function vaultLeaf(vault: VaultContent, assetIndex: number): Uint8Array {
     assetIndex,
     owner: hexToBytes(vault.owner, PAYLOAD - OWNER),
     amount: vault.amount,
-    blob: hexToBytes(vault.blob),
+    mintingBlob: hexToBytes(vault.mintingBlob),
   });
   words.addSpelt(head, rest);
   return leavesOfWords(words, { mode, batchNumber }, slot);
@@ -383,9 +383,9 @@ function contentOf(
   form: number,
   head: Uint8Array,
   rest: Uint8Array,
-): Pick<WordVault, "amount" | "blob"> | null {
+): Pick<WordVault, "amount" | "mintingBlob"> | null {
   if (form === Form.amount)
-    return { amount: readNumber(head, PAYLOAD, 10), blob: new Uint8Array() };
+    return { amount: readNumber(head, PAYLOAD, 10), mintingBlob: new Uint8Array() };
   if (form >= Form.number && form < Form.counted) {
     const id = new Uint8Array(WORD_BYTES);
     if (rest.length === 0) id.set(head.subarray(PAYLOAD), PAYLOAD);
@@ -393,16 +393,16 @@ function contentOf(
       id[0] = head[WORD_BYTES - 1]!;
       id.set(rest.subarray(0, CONTINUATION_BYTES), 1);
     }
-    return { amount: 1n, blob: spelled(form - Form.number, id) };
+    return { amount: 1n, mintingBlob: spelled(form - Form.number, id) };
   }
   if (form === Form.counted) {
     const id = new Uint8Array(WORD_BYTES);
     id.set(head.subarray(COUNTED_ID), COUNTED_ID);
-    return { amount: readNumber(head, PAYLOAD, COUNTED_ID - PAYLOAD), blob: spelled(0, id) };
+    return { amount: readNumber(head, PAYLOAD, COUNTED_ID - PAYLOAD), mintingBlob: spelled(0, id) };
   }
   if (form !== Form.bytes || rest.length === 0) return null;
-  const blob = rest.slice(1, 1 + rest[0]!);
-  return { amount: readNumber(head, LAST_EIGHT, 8), blob };
+  const mintingBlob = rest.slice(1, 1 + rest[0]!);
+  return { amount: readNumber(head, LAST_EIGHT, 8), mintingBlob };
 }
 
 /** The minting blob of an id of 32 bytes. */
@@ -417,18 +417,18 @@ function spelled(spelling: number, id: Uint8Array): Uint8Array {
  * The number that a minting blob spells; its id goes to {@link ID}. 32 digits are a decimal, not
  * raw bytes.
  */
-function numberIn(blobs: Uint8Array, start: number, end: number): number {
-  if (isDecimal(blobs, start, end)) return 0;
+function numberIn(mintingBlobs: Uint8Array, start: number, end: number): number {
+  if (isDecimal(mintingBlobs, start, end)) return 0;
   const behind = end - NO_BLUEPRINT.length;
   if (
-    blobs[start] === OPEN &&
+    mintingBlobs[start] === OPEN &&
     behind > start + 1 &&
-    NO_BLUEPRINT.every((character, i) => blobs[behind + i] === character) &&
-    isDecimal(blobs, start + 1, behind)
+    NO_BLUEPRINT.every((character, i) => mintingBlobs[behind + i] === character) &&
+    isDecimal(mintingBlobs, start + 1, behind)
   )
     return 1;
   if (end - start !== WORD_BYTES) return NO_NUMBER;
-  ID.set(blobs.subarray(start, end));
+  ID.set(mintingBlobs.subarray(start, end));
   return RAW;
 }
 

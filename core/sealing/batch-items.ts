@@ -1,5 +1,5 @@
 import type { Mode } from "../model.ts";
-import { tokenIdOfBytes } from "../protocol/blob.ts";
+import { tokenIdOfBytes } from "../protocol/minting-blob.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -20,7 +20,7 @@ export interface BatchItems {
 export function itemsOf(
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
   vaults: VaultColumns,
-  assetAt: (assetIndex: number) => Pick<AssetRecord, "standard" | "blobScheme">,
+  assetAt: (assetIndex: number) => Pick<AssetRecord, "standard" | "mintingBlobScheme">,
   voids: Uint8Array | null,
 ): BatchItems {
   const slotsOf = new Map<string, { readonly first: number; readonly slots: number[] }>();
@@ -33,7 +33,10 @@ export function itemsOf(
       isItem = assetAt(assetIndex).standard === "erc1155";
     }
     if (!isItem || voids?.[slot] === 1) continue;
-    const bytes = vaults.blobs.subarray(vaults.blobStart(slot), vaults.blobEnd[slot]);
+    const bytes = vaults.mintingBlobs.subarray(
+      vaults.mintingBlobStart(slot),
+      vaults.mintingBlobEnd[slot],
+    );
     const name = `${assetIndex} ${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")}`;
     const known = slotsOf.get(name);
     if (known === undefined) slotsOf.set(name, { first: slot, slots: [slot] });
@@ -43,8 +46,12 @@ export function itemsOf(
   const values: Buffer[] = [];
   for (const { first, slots } of slotsOf.values()) {
     const assetIndex = vaults.assetIndex[first]!;
-    const blob = vaults.blobs.subarray(vaults.blobStart(first), vaults.blobEnd[first]);
-    const tokenId = tokenIdOfBytes("erc1155", assetAt(assetIndex).blobScheme, blob) ?? 0n;
+    const mintingBlob = vaults.mintingBlobs.subarray(
+      vaults.mintingBlobStart(first),
+      vaults.mintingBlobEnd[first],
+    );
+    const tokenId =
+      tokenIdOfBytes("erc1155", assetAt(assetIndex).mintingBlobScheme, mintingBlob) ?? 0n;
     keys.push(keyOf.item(assetIndex, tokenId, mode, batchNumber));
     values.push(encodeRecord(itemSlotsRecord, slots));
   }

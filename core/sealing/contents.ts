@@ -21,7 +21,7 @@ export function contentOf(
     owner: vault.owner,
     assetType: asset.assetType,
     amount: vault.amount,
-    blob: vault.blob,
+    mintingBlob: vault.mintingBlob,
   };
 }
 

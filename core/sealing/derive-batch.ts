@@ -1,4 +1,4 @@
-import type { BatchKind, BlobScheme, Hash, Hex, Mode, Standard } from "../model.ts";
+import type { BatchKind, Hash, Hex, MintingBlobScheme, Mode, Standard } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { batchDataOf, batchLeaves, readBatchData } from "../protocol/batch-data.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
@@ -54,7 +54,7 @@ export interface DerivedBatch extends DerivedRecords {
 
 export interface DerivedAsset extends AssetId {
   readonly standard: Standard;
-  readonly blobScheme: BlobScheme;
+  readonly mintingBlobScheme: MintingBlobScheme;
 }
 
 export type AssetAt = (assetIndex: number) => DerivedAsset;

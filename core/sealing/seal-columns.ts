@@ -18,7 +18,7 @@ export function columnWords(
   voids: Uint8Array | null = null,
   manifest: readonly AssetId[] | null = null,
 ): WordBatch {
-  const { count, assetIndex, amountHigh, amountLow, blobs, blobEnd } = vaults;
+  const { count, assetIndex, amountHigh, amountLow, mintingBlobs, mintingBlobEnd } = vaults;
   const assets = manifest ?? manifestOf(vaults, assetAt, voids);
   const places = new Map(
     vaults.assetIndices().map((index) => [index, placeOf(assets, assetAt(index))]),
@@ -26,7 +26,7 @@ export function columnWords(
   const words = new Words(count);
   let [lastAsset, place] = [-1, -1];
   for (let slot = 0, start = 0; slot < count; slot++) {
-    const end = blobEnd[slot]!;
+    const end = mintingBlobEnd[slot]!;
     if (voids?.[slot] === 1) words.addVoid();
     else {
       if (assetIndex[slot] !== lastAsset) {
@@ -34,7 +34,7 @@ export function columnWords(
         place = places.get(lastAsset)!;
       }
       const { owner } = vaults.holderOf(slot);
-      words.add(place, owner, amountHigh[slot]!, amountLow[slot]!, blobs, start, end);
+      words.add(place, owner, amountHigh[slot]!, amountLow[slot]!, mintingBlobs, start, end);
     }
     start = end;
   }

@@ -95,12 +95,12 @@ async function unknownAssets(
     signal?.throwIfAborted();
     const registration = registrations[i] ?? null;
     if (registration === null) continue;
-    const { standard, token: contractAddress, quantum, blobScheme } = registration;
+    const { standard, token: contractAddress, quantum, mintingBlobScheme } = registration;
     const isHere = chainId === l1.settlement.chainId;
     const names = await tokenNames(contractAddress, standard, isHere, l1);
-    const asset = { standard, chainId, contractAddress, quantum, rawBlobs: true, ...names };
-    // Only the registry of a token's own chain knows how its blobs read.
-    found.push(isHere ? { ...asset, blobScheme } : asset);
+    const asset = { standard, chainId, contractAddress, quantum, rawMintingBlobs: true, ...names };
+    // Only the registry of a token's own chain knows how its minting blobs read.
+    found.push(isHere ? { ...asset, mintingBlobScheme } : asset);
   }
   return found;
 }

@@ -15,9 +15,9 @@ import type {
 } from "../ports.ts";
 import { MAX_REFUSAL } from "../progress/batch-progress.ts";
 import { slotOf, type VaultEntry } from "../protocol/batch-data.ts";
-import { MAX_FOREIGN_IDS, tokenIdOf, unpayable } from "../protocol/blob.ts";
 import { wordsIn } from "../protocol/blob-batch.ts";
 import { countOf } from "../protocol/commitment.ts";
+import { MAX_FOREIGN_IDS, tokenIdOf, unpayable } from "../protocol/minting-blob.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
@@ -353,7 +353,7 @@ export class Preflight {
       await inPieces(ofType.length, (i) => {
         const entry = ofType[i] as Placed;
         // L1 takes batches of another operator with vaults that it pays nobody.
-        if (unpayable(entry, asset.standard, asset.blobScheme) === null) entries.push(entry);
+        if (unpayable(entry, asset.standard, asset.mintingBlobScheme) === null) entries.push(entry);
       });
       if (entries.length > 0) yield [asset, entries];
     }
@@ -365,7 +365,7 @@ export class Preflight {
     await inPieces(entries.length, (i) => {
       units += (entries[i] as Placed).amount;
     });
-    const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
+    const total: TokenMint = { quantity: units * asset.quantum, mintingBlob: "0x" };
     const reason = await this.#chain.tryMint(
       asset.contractAddress,
       total,
@@ -407,12 +407,18 @@ export class Preflight {
       (await this.#chain.isMinter(asset.contractAddress)) === true
     ) {
       const voids = refused.map(({ entry, reason }) => {
-        const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
-        return voidOf(entry, `L1 would refuse token ${id} (scheme ${asset.blobScheme}): ${reason}`);
+        const id = tokenIdOf(asset.standard, asset.mintingBlobScheme, entry.mintingBlob);
+        return voidOf(
+          entry,
+          `L1 would refuse token ${id} (scheme ${asset.mintingBlobScheme}): ${reason}`,
+        );
       });
       return [...owned, ...voids];
     }
-    this.#refused.set(asset.assetId, { quantity: one.entry.amount, blob: one.entry.blob });
+    this.#refused.set(asset.assetId, {
+      quantity: one.entry.amount,
+      mintingBlob: one.entry.mintingBlob,
+    });
     await this.#judge(asset, one.reason);
     return owned;
   }
@@ -423,7 +429,8 @@ export class Preflight {
    */
   async #tryTokens(asset: Asset, entries: readonly Placed[], final: bigint, most: number) {
     if (asset.standard === "erc721") return this.#try(asset, entries.slice(0, most), final);
-    const idOf = ({ blob }: Placed) => tokenIdOf(asset.standard, asset.blobScheme, blob);
+    const idOf = ({ mintingBlob }: Placed) =>
+      tokenIdOf(asset.standard, asset.mintingBlobScheme, mintingBlob);
     const byId = await groupedInPieces(entries, idOf);
     const firsts = [...byId.values()].slice(0, MAX_FOREIGN_IDS).map(([first]) => first as Placed);
     const tried = await this.#try(asset, firsts, final);
@@ -434,7 +441,7 @@ export class Preflight {
   }
 
   async #try({ contractAddress }: Asset, entries: readonly Placed[], final: bigint) {
-    const mints = entries.map(({ amount, blob }) => ({ quantity: amount, blob }));
+    const mints = entries.map(({ amount, mintingBlob }) => ({ quantity: amount, mintingBlob }));
     const reasons = await this.#chain.tryMints(contractAddress, mints, final);
     return entries.map((entry, i) => ({ entry, reason: reasons[i] ?? null }));
   }
@@ -442,8 +449,8 @@ export class Preflight {
   async #owned(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
     const ids: bigint[] = [];
     await inPieces(entries.length, (i) => {
-      const { blob } = entries[i] as Placed;
-      ids.push(tokenIdOf(asset.standard, asset.blobScheme, blob) ?? 0n);
+      const { mintingBlob } = entries[i] as Placed;
+      ids.push(tokenIdOf(asset.standard, asset.mintingBlobScheme, mintingBlob) ?? 0n);
     });
     const owners = await this.#chain.tokenOwners(asset.contractAddress, ids, final);
     return entries.flatMap((entry, index) => {
@@ -466,12 +473,13 @@ export class Preflight {
       return `${payer} does not hold the minter role of ${contractAddress}`;
     if (registration === null)
       return `${payer} has no final registration of it; anyone may register it`;
-    if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme)
-      return `${payer} reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
+    if (standard !== "erc20" && registration.mintingBlobScheme !== asset.mintingBlobScheme)
+      return `${payer} reads its minting blobs as ${registration.mintingBlobScheme}; it was added here as ${asset.mintingBlobScheme}`;
     const isHome = this.#chain.settlement.chainId === this.#engine.settlement.chainId;
     if (isHome && (await this.#chain.isMadeOnly?.(asset, newest)))
       return `${payer} pays only what came in by the token's own entries`;
-    const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
+    const unit =
+      standard === "erc20" ? ({ quantity: quantum, mintingBlob: "0x" } as const) : undefined;
     const mint = this.#refused.get(assetId) ?? unit;
     if (mint === undefined) return null;
     const reason = await this.#chain.tryMint(contractAddress, mint, newest);

@@ -198,10 +198,10 @@ export class RefusedSlots {
 }
 
 /** Why a vault does not fit the standard under which L1 has the asset. */
-function unlike(standard: Standard, { amount, blob }: VaultEntry): string | null {
-  const isEmpty = blob === "0x";
+function unlike(standard: Standard, { amount, mintingBlob }: VaultEntry): string | null {
+  const isEmpty = mintingBlob === "0x";
   if (isEmpty !== (standard === "erc20"))
-    return `L1 has the asset registered as ${standard}, which this blob does not fit`;
+    return `L1 has the asset registered as ${standard}, which this minting blob does not fit`;
   return standard === "erc721" && amount !== 1n
     ? "L1 has the asset registered as erc721, whose amount is 1"
     : null;

@@ -62,7 +62,7 @@ const KINDS = {
   assetAdded: kind(5, {
     ...records.assetPlace,
     ...records.assetForm,
-    rawBlobs: flag,
+    rawMintingBlobs: flag,
     ...defaultMode,
     // The first id that the engine gives; null: mints name their ids
     nextTokenId: nullable(bigVarint),
@@ -176,7 +176,7 @@ const KINDS = {
       layout({
         ...records.batchPlace,
         runs: listOf(records.lostRun),
-        withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
+        withdrawn: listOf(layout({ slot: varint, assetIndex: varint, mintingBlob: hexBytes })),
       }),
     ),
     /** The batches of transfers, by their place in `batches`; null for none. */
@@ -215,7 +215,7 @@ const KINDS = {
   /** Fields that can change even after the first mint. */
   assetChanged: kind(41, {
     assetIndex: varint,
-    rawBlobs: flag,
+    rawMintingBlobs: flag,
     dataAvailabilityMode: nullable(oneOf(MODES)),
   }),
   /**

@@ -56,7 +56,7 @@ export function youngList<T>(): T[] {
   return NONE.slice();
 }
 
-const USUAL_BLOB_BYTES = 24; // Bytes of blobs reserved for an entry
+const USUAL_MINTING_BLOB_BYTES = 24; // Bytes of minting blobs reserved for an entry
 export const NO_ASSET = 0xffff_ffff; // The asset of an entry that names none
 export const BY_TOKEN_ID = 1; // The entry names its token by `tokenId`
 export const BY_DECIMAL = 2; // The entry gives its amount by `amountDecimal`
@@ -77,13 +77,13 @@ export class MintColumns {
   amountHigh: Uint32Array;
   readonly amountLow: Uint32Array;
   /**
-   * The token's id, if the blob is its decimal of at most 15 digits in this project's own scheme;
+   * The token's id, if the minting blob is its decimal of at most 15 digits in this project's own scheme;
    * else -1.
    */
   readonly shortId: Float64Array;
-  // The end of each blob in `blobs`. A blob begins at the end of the one before.
-  readonly blobEnd: Uint32Array;
-  blobs: Uint8Array;
+  // The end of each minting blob in `mintingBlobs`. One begins at the end of the one before.
+  readonly mintingBlobEnd: Uint32Array;
+  mintingBlobs: Uint8Array;
   /**
    * Whether `mode` and `amountHigh` are of this request alone: nearly all amounts are small, most
    * modes are the first.
@@ -108,8 +108,8 @@ export class MintColumns {
     this.amountHigh = zerosOf(Uint32Array, count);
     this.amountLow = columnOf(Uint32Array, count);
     this.shortId = columnOf(Float64Array, count);
-    this.blobEnd = columnOf(Uint32Array, count);
-    this.blobs = columnOf(Uint8Array, count * USUAL_BLOB_BYTES);
+    this.mintingBlobEnd = columnOf(Uint32Array, count);
+    this.mintingBlobs = columnOf(Uint8Array, count * USUAL_MINTING_BLOB_BYTES);
   }
 
   setMode(entry: number, mode: number): void {
@@ -140,31 +140,37 @@ export class MintColumns {
     return this.#marks !== null && (this.#marks[entry]! & mark) !== 0;
   }
 
-  /** Makes room for an entry's blob behind that of the entry before. Returns its start. */
-  takeBlob(entry: number, bytes: number): number {
-    const start = this.blobStart(entry);
+  /** Makes room for an entry's minting blob behind that of the entry before. Returns its start. */
+  takeMintingBlob(entry: number, bytes: number): number {
+    const start = this.mintingBlobStart(entry);
     const end = start + bytes;
-    if (end > this.blobs.length) {
-      const larger = new Uint8Array(Math.max(end, 2 * this.blobs.length));
-      larger.set(this.blobs);
-      this.blobs = larger;
+    if (end > this.mintingBlobs.length) {
+      const larger = new Uint8Array(Math.max(end, 2 * this.mintingBlobs.length));
+      larger.set(this.mintingBlobs);
+      this.mintingBlobs = larger;
     }
-    this.blobEnd[entry] = end;
+    this.mintingBlobEnd[entry] = end;
     return start;
   }
 
-  putBlob(entry: number, blob: Uint8Array): void {
-    const start = this.takeBlob(entry, blob.length);
-    this.blobs.set(blob, start);
+  putMintingBlob(entry: number, mintingBlob: Uint8Array): void {
+    const start = this.takeMintingBlob(entry, mintingBlob.length);
+    this.mintingBlobs.set(mintingBlob, start);
   }
 
   /**
-   * Notes the id that an entry's blob spells if it is short, which most are. Returns whether it is.
+   * Notes the id that an entry's minting blob spells if it is short, which most are. Returns whether it is.
    */
-  noteShortId(entry: number, asset: Pick<AssetRecord, "standard" | "blobScheme"> | null): boolean {
-    const isPlain = asset !== null && asset.blobScheme === "mintmark" && asset.standard !== "erc20";
-    const end = this.blobEnd[entry]!;
-    const short = isPlain ? shortDecimalIn(this.blobs, this.blobStart(entry), end) : -1;
+  noteShortId(
+    entry: number,
+    asset: Pick<AssetRecord, "standard" | "mintingBlobScheme"> | null,
+  ): boolean {
+    const isPlain =
+      asset !== null && asset.mintingBlobScheme === "mintmark" && asset.standard !== "erc20";
+    const end = this.mintingBlobEnd[entry]!;
+    const short = isPlain
+      ? shortDecimalIn(this.mintingBlobs, this.mintingBlobStart(entry), end)
+      : -1;
     this.shortId[entry] = short;
     return short >= 0;
   }
@@ -199,10 +205,10 @@ export class MintColumns {
       this.#modesGiven(),
       this.amountHigh,
       this.amountLow,
-      this.blobEnd,
+      this.mintingBlobEnd,
     ])
       digest.update(column.subarray(0, this.count));
-    digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
+    digest.update(this.mintingBlobs.subarray(0, this.mintingBlobStart(this.count)));
     if (this.#quantities !== null) digest.update(this.#quantities);
     if (this.references !== null) digest.update(JSON.stringify(this.references));
     if (this.metadata !== null) digest.update(`metadata ${JSON.stringify(this.metadata)}`);
@@ -217,17 +223,17 @@ export class MintColumns {
       .map((mode, entry) => (this.isMarked(entry, BY_DEFAULT) ? MODES.length : mode));
   }
 
-  blobAt(entry: number): Hex {
-    return hexOf(this.blobs, this.blobStart(entry), this.blobEnd[entry]!);
+  mintingBlobAt(entry: number): Hex {
+    return hexOf(this.mintingBlobs, this.mintingBlobStart(entry), this.mintingBlobEnd[entry]!);
   }
 
-  blobBytes(entry: number): Uint8Array {
-    return this.blobs.subarray(this.blobStart(entry), this.blobEnd[entry]);
+  mintingBlobBytes(entry: number): Uint8Array {
+    return this.mintingBlobs.subarray(this.mintingBlobStart(entry), this.mintingBlobEnd[entry]);
   }
 
   /** The field that names an entry's token, for an error. */
   tokenField(entry: number): string {
-    if (this.blobStart(entry) === this.blobEnd[entry]) return "/quantity";
+    if (this.mintingBlobStart(entry) === this.mintingBlobEnd[entry]) return "/quantity";
     return this.isMarked(entry, BY_TOKEN_ID) ? "/tokenId" : "/mintingBlob";
   }
 
@@ -235,7 +241,7 @@ export class MintColumns {
     return this.isMarked(entry, BY_DECIMAL) ? "/amountDecimal" : "/amount";
   }
 
-  blobStart(entry: number): number {
-    return entry === 0 ? 0 : this.blobEnd[entry - 1]!;
+  mintingBlobStart(entry: number): number {
+    return entry === 0 ? 0 : this.mintingBlobEnd[entry - 1]!;
   }
 }

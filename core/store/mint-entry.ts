@@ -13,7 +13,7 @@ export interface PlacedMint {
   readonly amountBefore: bigint; // The vault's amount before this entry; 0 for a new vault
   readonly age: number; // The vault's age in milliseconds; 0 for a new vault
   readonly amount: bigint;
-  readonly blob: Hex;
+  readonly mintingBlob: Hex;
 }
 
 /** A mode's open batch before the request: its number and its next free slot. */
@@ -104,7 +104,7 @@ const AMOUNT_BIT = 8;
  * mint       = applicationIndex keyIndex firstSequence mintId:16 open open idempotent:1 [ key:32 digest:32 ]
  *              userCount userCount*( userIndex count ) 1*entry [ referenceCount referenceCount*( entry text ) ]
  * open       = batchNumber slot                       ; validium, then zk-rollup
- * entry      = assetIndex flags:1 [ slot ] [ amountBefore age ] [ amount ] blobLength:1 blob
+ * entry      = assetIndex flags:1 [ slot ] [ amountBefore age ] [ amount ] mintingBlobLength:1 mintingBlob
  * flags      = 1 mode · 2 the mode's next batch starts here · 4 an existing vault · 8 amount follows, else 1
  * ```
  *
@@ -119,7 +119,7 @@ export function encodeMintEntry(
   to.begin().u48(time);
   to.u8(MINT_KIND);
   encodeHeader(header);
-  const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
+  const { count, assetIndex, mode, amountHigh, amountLow, mintingBlobs, mintingBlobEnd } = columns;
   const { batchNumber, slot, beforeHigh, beforeLow, age } = placed;
   const batches = [
     header.openPlaces.validium.batchNumber,
@@ -146,9 +146,9 @@ export function encodeMintEntry(
       to.varint(age[entry]!);
     }
     if (!one) to.varintWords(amountHigh[entry]!, amountLow[entry]!);
-    const end = blobEnd[entry]!;
+    const end = mintingBlobEnd[entry]!;
     to.u8(end - start);
-    to.bytes(blobs, start, end);
+    to.bytes(mintingBlobs, start, end);
     start = end;
   }
   if (columns.references !== null) REFERENCES.write(to, columns.textsIn("references"));
@@ -183,8 +183,8 @@ export function decodeMint(from: ByteReader): MintEntry {
   const mints: PlacedMint[] = [];
   for (let i = 0; i < entries.count; i++) {
     entries.next();
-    const { assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob } = entries;
-    mints.push({ assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob });
+    const { assetIndex, mode, batchNumber, slot, amountBefore, age, amount, mintingBlob } = entries;
+    mints.push({ assetIndex, mode, batchNumber, slot, amountBefore, age, amount, mintingBlob });
   }
   const references = from.ended
     ? []
@@ -206,8 +206,8 @@ export class MintEntries implements PlacedMint {
   readonly #from: ByteReader;
   /** The place of the next new vault of each mode. */
   readonly #next: Readonly<Record<Mode, { batchNumber: number; slot: number }>>;
-  #blobAt = 0;
-  #blobBytes = 0;
+  #mintingBlobAt = 0;
+  #mintingBlobBytes = 0;
 
   constructor(from: ByteReader) {
     this.#from = from;
@@ -233,11 +233,11 @@ export class MintEntries implements PlacedMint {
     this.amountBefore = existing ? from.bigVarint() : 0n;
     this.age = existing ? from.varint() : 0;
     this.amount = flags & AMOUNT_BIT ? from.bigVarint() : 1n;
-    this.#blobBytes = from.u8();
-    this.#blobAt = from.skip(this.#blobBytes);
+    this.#mintingBlobBytes = from.u8();
+    this.#mintingBlobAt = from.skip(this.#mintingBlobBytes);
   }
 
-  get blob(): Hex {
-    return this.#from.hexAt(this.#blobAt, this.#blobBytes);
+  get mintingBlob(): Hex {
+    return this.#from.hexAt(this.#mintingBlobAt, this.#mintingBlobBytes);
   }
 }

@@ -1,4 +1,4 @@
-import { BLOB_SCHEMES, MODES, type Mode, ROLES, SCOPES, STANDARDS } from "../model.ts";
+import { MINTING_BLOB_SCHEMES, MODES, type Mode, ROLES, SCOPES, STANDARDS } from "../model.ts";
 import { TRANSFER_FAULTS, type TransferFault } from "../protocol/transfer-rules.ts";
 import {
   address,
@@ -73,7 +73,7 @@ export const assetForm = {
   name: text,
   symbol: text,
   decimals: varint,
-  blobScheme: oneOf(BLOB_SCHEMES),
+  mintingBlobScheme: oneOf(MINTING_BLOB_SCHEMES),
   supplyCap: nullable(bigVarint),
   applicationIndex: nullable(varint), // The only application that can enable it; null: any can
 } as const;
@@ -87,7 +87,7 @@ export const assetRecord = layout({
   minterLocked: nullable(flag),
   fault: nullable(text), // The reason why L1 would refuse mints of it
   createdAt: time,
-  rawBlobs: flag,
+  rawMintingBlobs: flag,
   dataAvailabilityMode: nullable(oneOf(MODES)),
   // The id that the engine gives next; null where mints name their ids
   nextTokenId: nullable(bigVarint),
@@ -293,7 +293,7 @@ export const lostRecord = layout({
   since: time,
   runs: listOf(lostRun),
   /** The content of lost vaults with a requested withdrawal. */
-  withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
+  withdrawn: listOf(layout({ slot: varint, assetIndex: varint, mintingBlob: hexBytes })),
 });
 export type LostRecord = ValueOf<typeof lostRecord>;
 
@@ -494,7 +494,9 @@ export const making = {
   blockNumber: bigVarint,
   /** The ERC-721 id that the making has brought back; null for none. */
   entered: nullable(bigVarint),
-  vaults: listOf(layout({ owner: address, assetType: hash, amount: bigVarint, blob: hexBytes })),
+  vaults: listOf(
+    layout({ owner: address, assetType: hash, amount: bigVarint, mintingBlob: hexBytes }),
+  ),
 } as const;
 export const makingRecord = layout(making);
 export type MakingRecord = ValueOf<typeof makingRecord>;

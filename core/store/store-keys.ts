@@ -64,7 +64,7 @@ const KEYS = {
   voids: [0x26, "mode", "u32"], // mode ‖ batchNumber → the void slots of a sealed batch, if any
   lost: [0x27, "mode", "u32", "u64"], // mode ‖ batchNumber ‖ journal sequence → mints lost when L1's history was adopted
   item: [0x28, "u32", "tokenId", "mode", "u32"], // asset ‖ token id ‖ mode ‖ batchNumber → its slots in a sealed batch
-  binding: [0x30, "u32", "tokenId"], // asset ‖ token id → the blob bound to an ERC-1155 id
+  binding: [0x30, "u32", "tokenId"], // asset ‖ token id → the minting blob bound to an ERC-1155 id
   /**
    * assetId ‖ token id → the metadata of a token. The asset's id outlives a change before its first
    * mint.

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
-import type { BlobScheme, Hex, Standard } from "../model.ts";
-import { isText, tokenIdOfBytes } from "../protocol/blob.ts";
+import type { Hex, MintingBlobScheme, Standard } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import { isText, tokenIdOfBytes } from "../protocol/minting-blob.ts";
 import type { AssetRecord } from "./records.ts";
 
 const ZERO = 0x30;
@@ -9,32 +9,41 @@ const NINE = 0x39;
 const EXACT_DIGITS = 15; // Decimal digits that a double holds exactly
 export const MAX_SHORT_ID = 10 ** EXACT_DIGITS - 1;
 
-/** `tokenIdOf`, fast for a short decimal of the `mintmark` scheme. Throws `blob_invalid`. */
-export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
-  const bytes = Buffer.from(blob.slice(2), "hex");
+/** `tokenIdOf`, fast for a short decimal of the `mintmark` scheme. Throws `minting_blob_invalid`. */
+export function fastTokenIdOf(
+  standard: Standard,
+  scheme: MintingBlobScheme,
+  mintingBlob: Hex,
+): bigint | null {
+  const bytes = Buffer.from(mintingBlob.slice(2), "hex");
   const short =
     standard === "erc20" || scheme !== "mintmark" ? -1 : shortDecimalIn(bytes, 0, bytes.length);
   return short < 0 ? tokenIdOfBytes(standard, scheme, bytes) : BigInt(short);
 }
 
 /**
- * The token id of a new mint's blob. Throws `blob_invalid` as `tokenIdOf` does. Also throws for
- * bytes that are not text, unless the asset takes raw blobs: the blob `0x1001`, meant as id 1001,
+ * The token id of a new mint's minting blob. Throws `minting_blob_invalid` as `tokenIdOf` does. Also throws for
+ * bytes that are not text, unless the asset takes raw blobs: the minting blob `0x1001`, meant as id 1001,
  * would name another token forever.
  */
 export function mintedTokenId(
-  { standard, blobScheme, rawBlobs }: Pick<AssetRecord, "standard" | "blobScheme" | "rawBlobs">,
-  blob: Uint8Array,
+  {
+    standard,
+    mintingBlobScheme,
+    rawMintingBlobs,
+  }: Pick<AssetRecord, "standard" | "mintingBlobScheme" | "rawMintingBlobs">,
+  mintingBlob: Uint8Array,
 ): bigint | null {
-  const tokenId = tokenIdOfBytes(standard, blobScheme, blob);
-  if (tokenId === null || rawBlobs || blobScheme === "raw32" || isText(blob)) return tokenId;
-  const digits = bytesToHex(blob).slice(2);
+  const tokenId = tokenIdOfBytes(standard, mintingBlobScheme, mintingBlob);
+  if (tokenId === null || rawMintingBlobs || mintingBlobScheme === "raw32" || isText(mintingBlob))
+    return tokenId;
+  const digits = bytesToHex(mintingBlob).slice(2);
   // An id in 32 bytes is what scheme raw32 takes; an id's digits as hex are a common mistake.
-  const sent = blob.length === 32 ? `${BigInt(bytesToHex(blob))}` : digits;
+  const sent = mintingBlob.length === 32 ? `${BigInt(bytesToHex(mintingBlob))}` : digits;
   const meant = /^[1-9][0-9]*$/.test(sent) ? sent : "1001";
   throw new MintmarkError(
-    "blob_invalid",
-    `the minting blob is not the hex of a text (scheme ${blobScheme}). Name the token by its id, "tokenId": "${meant}"; only an asset with rawBlobs takes other bytes`,
+    "minting_blob_invalid",
+    `the minting blob is not the hex of a text (scheme ${mintingBlobScheme}). Name the token by its id, "tokenId": "${meant}"; only an asset with rawMintingBlobs takes other bytes`,
   );
 }
 

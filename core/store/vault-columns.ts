@@ -40,7 +40,7 @@ export interface NewVault {
   readonly assetIndex: number;
   readonly amountHigh: number;
   readonly amountLow: number;
-  readonly blobs: Uint8Array; // Holds the blob from `start` to `end`
+  readonly mintingBlobs: Uint8Array; // Holds the minting blob from `start` to `end`
   readonly start: number;
   readonly end: number;
 }
@@ -51,14 +51,14 @@ export interface NewVault {
 export type VaultParts = ReturnType<VaultColumns["parts"]>;
 
 const FIRST_CAPACITY = 64;
-const USUAL_BLOB_BYTES = 16;
+const USUAL_MINTING_BLOB_BYTES = 16;
 const SEALED_COLUMNS = [
   "userIndex",
   "assetIndex",
   "amountHigh",
   "amountLow",
   "tokenHash",
-  "blobEnd",
+  "mintingBlobEnd",
 ] as const;
 
 /**
@@ -74,8 +74,8 @@ export class VaultColumns {
   createdAt = new Float64Array(FIRST_CAPACITY);
   updatedAt = new Float64Array(FIRST_CAPACITY);
   tokenHash = new Uint32Array(FIRST_CAPACITY); // Hash of the token; 0 unless ERC-721
-  blobEnd = new Uint32Array(FIRST_CAPACITY); // Where each blob in `blobs` ends, and the next begins
-  blobs = new Uint8Array(FIRST_CAPACITY * USUAL_BLOB_BYTES);
+  mintingBlobEnd = new Uint32Array(FIRST_CAPACITY); // Where each ends in `mintingBlobs`, and the next begins
+  mintingBlobs = new Uint8Array(FIRST_CAPACITY * USUAL_MINTING_BLOB_BYTES);
   readonly #holders = new Map<number, Holder>();
   // The holder of each user index that occurs
   readonly holders: ReadonlyMap<number, Holder> = this.#holders;
@@ -102,12 +102,12 @@ export class VaultColumns {
     this.createdAt[slot] = createdAt;
     this.updatedAt[slot] = updatedAt;
     this.tokenHash[slot] = tokenHash;
-    let at = this.blobStart(slot);
+    let at = this.mintingBlobStart(slot);
     const end = at + vault.end - vault.start;
-    if (end > this.blobs.length)
-      this.blobs = larger(this.blobs, Math.max(2 * this.blobs.length, end));
-    for (let i = vault.start; i < vault.end; i++) this.blobs[at++] = vault.blobs[i]!;
-    this.blobEnd[slot] = end;
+    if (end > this.mintingBlobs.length)
+      this.mintingBlobs = larger(this.mintingBlobs, Math.max(2 * this.mintingBlobs.length, end));
+    for (let i = vault.start; i < vault.end; i++) this.mintingBlobs[at++] = vault.mintingBlobs[i]!;
+    this.mintingBlobEnd[slot] = end;
     this.count = slot + 1;
     return slot;
   }
@@ -120,8 +120,8 @@ export class VaultColumns {
     this.updatedAt[slot] = updatedAt;
   }
 
-  blobStart(slot: number): number {
-    return slot === 0 ? 0 : this.blobEnd[slot - 1]!;
+  mintingBlobStart(slot: number): number {
+    return slot === 0 ? 0 : this.mintingBlobEnd[slot - 1]!;
   }
 
   holderOf(slot: number): Holder {
@@ -146,18 +146,18 @@ export class VaultColumns {
     return {
       count,
       columns,
-      blobs: this.blobs.slice(0, this.blobStart(count)),
+      mintingBlobs: this.mintingBlobs.slice(0, this.mintingBlobStart(count)),
       holders: [...this.#holders.values()],
     };
   }
 
   /** Rebuilds vaults from their parts, without their times. */
-  static of({ count, columns, blobs, holders }: VaultParts): VaultColumns {
+  static of({ count, columns, mintingBlobs, holders }: VaultParts): VaultColumns {
     const vaults = new VaultColumns();
     vaults.count = count;
     for (const [i, name] of SEALED_COLUMNS.entries())
       vaults[name] = columns[i] as Uint32Array<ArrayBuffer>;
-    vaults.blobs = blobs;
+    vaults.mintingBlobs = mintingBlobs;
     for (const holder of holders) vaults.#holders.set(holder.userIndex, holder);
     return vaults;
   }
@@ -170,24 +170,27 @@ export class VaultColumns {
       owner: hexOf(owner, 0, owner.length),
       assetIndex: this.assetIndex[slot]!,
       amount: amountOf(this.amountHigh[slot]!, this.amountLow[slot]!),
-      blob: this.blobAt(slot),
+      mintingBlob: this.mintingBlobAt(slot),
       createdAt: this.createdAt[slot]!,
       updatedAt: this.updatedAt[slot]!,
     };
   }
 
-  blobAt(slot: number): Hex {
-    return hexOf(this.blobs, this.blobStart(slot), this.blobEnd[slot]!);
+  mintingBlobAt(slot: number): Hex {
+    return hexOf(this.mintingBlobs, this.mintingBlobStart(slot), this.mintingBlobEnd[slot]!);
   }
 
   /**
    * Makes room for as many vaults as another batch has: growing by and by would copy each column
    * again and again.
    */
-  reserveLike({ count, blobEnd }: VaultColumns): void {
+  reserveLike({ count, mintingBlobEnd }: VaultColumns): void {
     if (count <= this.userIndex.length) return;
     this.#resize(count);
-    this.blobs = larger(this.blobs, Math.max(this.blobs.length, blobEnd[count - 1]!));
+    this.mintingBlobs = larger(
+      this.mintingBlobs,
+      Math.max(this.mintingBlobs.length, mintingBlobEnd[count - 1]!),
+    );
   }
 
   #resize(capacity: number): void {
@@ -215,7 +218,7 @@ export interface StoredVault {
   readonly owner: Address;
   readonly assetIndex: number;
   amount: bigint;
-  readonly blob: Hex;
+  readonly mintingBlob: Hex;
   readonly createdAt: number;
   updatedAt: number;
 }
@@ -236,7 +239,7 @@ export type TokenHashOf = (vault: NewVault) => number;
  * ```
  * chunk  = version:1 = 0x01 baseTime:6 holderCount:1 holderCount*holder vaultCount:1 vaultCount*vault crc32:4
  * holder = applicationIndex userIndex owner:20
- * vault  = holder:1 assetIndex amount createdAfter updatedAfter blobLength:1 blob
+ * vault  = holder:1 assetIndex amount createdAfter updatedAfter mintingBlobLength:1 mintingBlob
  * ```
  *
  * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from
@@ -255,22 +258,30 @@ export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
     scratch.hex(owner);
   }
   scratch.u8(vaults.length);
-  for (const { userIndex, assetIndex, amount, createdAt, updatedAt, blob } of vaults) {
+  for (const { userIndex, assetIndex, amount, createdAt, updatedAt, mintingBlob } of vaults) {
     scratch.u8(users.indexOf(userIndex));
     scratch.varint(assetIndex);
     scratch.bigVarint(amount);
     scratch.varint(createdAt - base);
     scratch.varint(updatedAt - createdAt);
-    scratch.u8((blob.length - 2) / 2);
-    scratch.hex(blob);
+    scratch.u8((mintingBlob.length - 2) / 2);
+    scratch.hex(mintingBlob);
   }
   return scratch.end();
 }
 
 /** {@link encodeChunk} of the vaults in slots `first` to before `end`, from their columns. */
 export function encodeColumns(vaults: VaultColumns, first: number, end: number): Buffer {
-  const { userIndex, assetIndex, amountHigh, amountLow, createdAt, updatedAt, blobEnd, blobs } =
-    vaults;
+  const {
+    userIndex,
+    assetIndex,
+    amountHigh,
+    amountLow,
+    createdAt,
+    updatedAt,
+    mintingBlobEnd,
+    mintingBlobs,
+  } = vaults;
   const positions = new Map<number, number>();
   // Vaults are created in slot order, and time never decreases.
   const base = createdAt[first]!;
@@ -295,15 +306,15 @@ export function encodeColumns(vaults: VaultColumns, first: number, end: number):
     const user = userIndex[slot]!;
     if (slot === first || user !== userIndex[slot - 1]) position = positions.get(user)!;
     const created = createdAt[slot]!;
-    const start = vaults.blobStart(slot);
-    const behind = blobEnd[slot]!;
+    const start = vaults.mintingBlobStart(slot);
+    const behind = mintingBlobEnd[slot]!;
     scratch.u8(position);
     scratch.varint(assetIndex[slot]!);
     scratch.varintWords(amountHigh[slot]!, amountLow[slot]!);
     scratch.varint(created - base);
     scratch.varint(updatedAt[slot]! - created);
     scratch.u8(behind - start);
-    scratch.bytes(blobs, start, behind);
+    scratch.bytes(mintingBlobs, start, behind);
   }
   return scratch.end();
 }
@@ -328,7 +339,14 @@ export function decodeIntoColumns(
     userIndex: from.varint(),
     owner: Uint8Array.from(from.bytes(20)),
   }));
-  const vault = { assetIndex: 0, amountHigh: 0, amountLow: 0, blobs: record, start: 0, end: 0 };
+  const vault = {
+    assetIndex: 0,
+    amountHigh: 0,
+    amountLow: 0,
+    mintingBlobs: record,
+    start: 0,
+    end: 0,
+  };
   for (let count = from.u8(); count > 0; count--) {
     const holder = holders[from.u8()];
     if (holder === undefined) throw new MintmarkError("store_corrupt");

@@ -6,8 +6,8 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { TenantLedger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
 import { enablementId } from "../ledger/tenant-tables.ts";
-import type { Address, Asset, BlobScheme, Hash, Mode, Standard, Uuid } from "../model.ts";
-import { BLOB_SCHEMES, STANDARDS } from "../model.ts";
+import type { Address, Asset, Hash, MintingBlobScheme, Mode, Standard, Uuid } from "../model.ts";
+import { MINTING_BLOB_SCHEMES, STANDARDS } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
@@ -152,9 +152,12 @@ function changeAsset(
       applicationId: undefined,
       firstTokenId: changes.firstTokenId === undefined ? firstTokenId : changes.firstTokenId,
     });
-    const { kind: _, rawBlobs, dataAvailabilityMode, ...fixed } = given;
+    const { kind: _, rawMintingBlobs, dataAvailabilityMode, ...fixed } = given;
     if (hasFacts(known, fixed))
-      return putFacts(ledger, group, known, "assetChanged", { rawBlobs, dataAvailabilityMode });
+      return putFacts(ledger, group, known, "assetChanged", {
+        rawMintingBlobs,
+        dataAvailabilityMode,
+      });
     requireUnknown(ledger, group, given, known.applicationIndex, known.assetIndex);
     const enabled = putRemoved(ledger, group, known);
     let asset = putAdded(ledger, group, given, known.applicationIndex);
@@ -200,11 +203,11 @@ function newAsset(ledger: TenantLedger, asset: NewAsset): GivenAsset {
   requireInteger("decimals", decimals, 0, 255);
   const {
     chainId = ledger.services.settlement.chainId,
-    blobScheme = "mintmark",
-    rawBlobs = false,
+    mintingBlobScheme = "mintmark",
+    rawMintingBlobs = false,
   } = asset;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
-  oneOf(BLOB_SCHEMES)("blobScheme", blobScheme);
+  oneOf(MINTING_BLOB_SCHEMES)("mintingBlobScheme", mintingBlobScheme);
   const supplyCap = asset.supplyCap ?? null;
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n))
     throw argumentError("supplyCap", "must be a bigint, not negative, or null");
@@ -218,9 +221,9 @@ function newAsset(ledger: TenantLedger, asset: NewAsset): GivenAsset {
     name: requireText("name", asset.name, 200),
     symbol: requireText("symbol", asset.symbol, 50),
     decimals,
-    blobScheme,
+    mintingBlobScheme,
     supplyCap,
-    rawBlobs: requireFlag("rawBlobs", rawBlobs),
+    rawMintingBlobs: requireFlag("rawMintingBlobs", rawMintingBlobs),
     dataAvailabilityMode: requireModeOrNull(asset.dataAvailabilityMode ?? null),
     nextTokenId: firstIdOf(asset),
   };
@@ -360,12 +363,12 @@ export interface NewAsset {
   /** Default 0. */
   readonly decimals?: number;
   /** Default `mintmark`. */
-  readonly blobScheme?: BlobScheme;
+  readonly mintingBlobScheme?: MintingBlobScheme;
   /**
    * Whether minting blobs can be any bytes. Default false: each is the hex of a text without
    * control characters.
    */
-  readonly rawBlobs?: boolean;
+  readonly rawMintingBlobs?: boolean;
   /** The mode of mints that name none; null, the default: the application's. */
   readonly dataAvailabilityMode?: Mode | null;
   /**
@@ -456,7 +459,7 @@ export interface Assets {
    */
   add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
   /**
-   * Changes an asset: its default mode and `rawBlobs` at any time, all else before the first mint.
+   * Changes an asset: its default mode and `rawMintingBlobs` at any time, all else before the first mint.
    * If it is another asset on L1 then, it needs a new registration. Rejects with `asset_minted`,
    * `asset_exists`, `asset_not_found`.
    */

@@ -4,9 +4,9 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { TenantLedger } from "../ledger/ledger.ts";
 import type { Uuid } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
 import { readMetadata } from "../protocol/metadata.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -351,12 +351,12 @@ export function metadataOf(context: EngineContext): Metadata {
     freeze: (applicationId, assetId, wait) =>
       changeCollection(context, [applicationId, assetId], { frozen: true }, wait),
     served,
-    async servedVault({ chainId, assetType, blob }) {
+    async servedVault({ chainId, assetType, mintingBlob }) {
       const of = context.ledger.tenants.assetsByType
         .records(`${chainId} ${assetType}`, null)
         .find(({ removed }) => !removed);
       if (of === undefined) throw new MintmarkError("asset_not_found");
-      const tokenId = tokenIdOf(of.standard, of.blobScheme, blob);
+      const tokenId = tokenIdOf(of.standard, of.mintingBlobScheme, mintingBlob);
       if (tokenId === null) {
         const { json, final } = await servedContract(of.assetId);
         const { decimals, quantum } = of;
@@ -488,7 +488,9 @@ export interface Metadata {
    * The metadata of the token in a vault for everybody; the contract's where the token has none.
    * Rejects with `asset_not_found`.
    */
-  servedVault(vault: Pick<VaultContent, "chainId" | "assetType" | "blob">): Promise<ServedMetadata>;
+  servedVault(
+    vault: Pick<VaultContent, "chainId" | "assetType" | "mintingBlob">,
+  ): Promise<ServedMetadata>;
   /**
    * The contract's metadata for everybody, with the asset's name and symbol unless it has its own.
    */

@@ -12,7 +12,7 @@ import {
   tablePage,
 } from "../ledger/list.ts";
 import { type Address, ROLES, type Role, type Uuid } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import { decimalAmount } from "../protocol/quantized.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
@@ -342,9 +342,13 @@ async function readAct(ledger: TenantLedger, sequence: number): Promise<AuditEnt
 /** The tokens that a mint made, such as `12.5 PTS` or `Swords #17, and 2 more`. */
 function mintText(ledger: TenantLedger, { mints: [first, ...others] }: MintEntry): string | null {
   if (first === undefined) return null;
-  const { standard, blobScheme, name, symbol, ...units } = ledger.tenants.assetAt(first.assetIndex);
+  const { standard, mintingBlobScheme, name, symbol, ...units } = ledger.tenants.assetAt(
+    first.assetIndex,
+  );
   const token =
-    first.blob === "0x" ? symbol : `${name} #${tokenIdOf(standard, blobScheme, first.blob)}`;
+    first.mintingBlob === "0x"
+      ? symbol
+      : `${name} #${tokenIdOf(standard, mintingBlobScheme, first.mintingBlob)}`;
   const text = standard === "erc721" ? token : `${decimalAmount(first.amount, units)} ${token}`;
   return others.length === 0 ? text : `${text}, and ${others.length} more`;
 }

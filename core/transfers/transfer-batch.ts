@@ -172,13 +172,13 @@ function putOutputs(
     const { vault, activity } = spent[index]!;
     const rest = vault.amount - activity.withdrawn;
     const amount = transferLists.unitsOf(output, rest);
-    const blobs = hexToBytes(vault.blob);
+    const mintingBlobs = hexToBytes(vault.mintingBlob);
     const content = {
       amountHigh: highWord(amount),
       amountLow: lowWord(amount),
-      blobs,
+      mintingBlobs,
       start: 0,
-      end: blobs.length,
+      end: mintingBlobs.length,
     };
     const isOwners = isChange || holderIndex === null;
     // A burnt slot is kept with its former owner: it holds no units.

@@ -112,14 +112,14 @@ export async function transferListView(
     transfers: outputs.map(({ position, transfer, isChange, holderIndex }) => {
       const place = lists.placeIn(list, position);
       const asset = ledger.tenants.assetAt(transfer.assetIndex);
-      const { blob = "0x", owner = ZERO_ADDRESS } = vaults.get(transfer.vaultId) ?? {};
+      const { mintingBlob = "0x", owner = ZERO_ADDRESS } = vaults.get(transfer.vaultId) ?? {};
       const giver = userOf.get(transfer.userIndex);
       const amount = amounts[position] ?? null;
       return {
         transactionId: `${transferId}.${position}`,
         vaultId: transfer.vaultId,
         assetId: asset.assetId,
-        tokenId: tokenIn(asset, blob),
+        tokenId: tokenIn(asset, mintingBlob),
         userId: giver?.userId ?? "",
         from: giver?.ownerAddress ?? owner,
         to: isChange ? null : transfer.to,

@@ -62,7 +62,7 @@ async function holdersOf(ledger: Ledger, vaultIds: readonly VaultId[]): Promise<
  * place in the list.
  */
 function isFirst(ledger: Ledger, sums: TokenSums, found: Found, userIndex: number): boolean {
-  const { sequence, source, made, assetIndex, blob } = found;
+  const { sequence, source, made, assetIndex, mintingBlob } = found;
   const isUnique = ledger.tenants.standards[assetIndex] === "erc721";
   if (made === null) return false;
   if (source.type === "transfer" && source.output.holderIndex !== userIndex) return false;
@@ -70,7 +70,7 @@ function isFirst(ledger: Ledger, sums: TokenSums, found: Found, userIndex: numbe
     if (source.mint.amountBefore !== 0n) return false;
     if (isUnique) return failureOf(ledger, source.mint, source.journalSequence) === null;
   }
-  return isUnique || sums.of(assetIndex, blob)?.first === sequence;
+  return isUnique || sums.of(assetIndex, mintingBlob)?.first === sequence;
 }
 
 async function balancesOf(
@@ -87,7 +87,7 @@ async function balancesOf(
   const vaultOf = new Map(unique.map((first, i) => [first, vaults[i]]));
   return firsts.flatMap((first) => {
     const vault = vaultOf.get(first);
-    const sum = vault === undefined ? sums.of(first.assetIndex, first.blob) : undefined;
+    const sum = vault === undefined ? sums.of(first.assetIndex, first.mintingBlob) : undefined;
     if (sum !== undefined) return sum.amount === 0n ? [] : [balanceOfSum(ledger, sum)];
     // A vault that was transferred is its receiver's balance now.
     return vault === undefined || vault.amount === vault.transferredBalance
@@ -115,13 +115,13 @@ function balanceOfVault({
 
 function balanceOfSum(
   ledger: Ledger,
-  { assetIndex, blob, amount, heldBack, withdrawn }: TokenSum,
+  { assetIndex, mintingBlob, amount, heldBack, withdrawn }: TokenSum,
 ): Balance {
   const asset = ledger.tenants.assetAt(assetIndex);
   return {
     assetId: asset.assetId,
-    tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, blob),
-    mintingBlob: blob,
+    tokenId: fastTokenIdOf(asset.standard, asset.mintingBlobScheme, mintingBlob),
+    mintingBlob,
     ...amountIn(asset, amount),
     available: amount - heldBack,
     withdrawn,
@@ -206,7 +206,7 @@ async function addEntries(
         if (userIndex !== user || ledger.tenants.standards[entries.assetIndex] === "erc721")
           continue;
         if (failureOf(ledger, entries, journaledAt) !== null) continue;
-        const sum = sums.ofMint(entries.assetIndex, entries.blob, sequence);
+        const sum = sums.ofMint(entries.assetIndex, entries.mintingBlob, sequence);
         sum.amount += entries.amount;
         const { mode, batchNumber, slot } = entries;
         if (entries.amountBefore === 0n) made.push({ place: { mode, batchNumber, slot }, sum });
@@ -246,7 +246,7 @@ async function addTransfers(
     if (vault.amount === 0n) return [];
     const sum = sums.ofMint(
       vault.assetIndex,
-      vault.blob,
+      vault.mintingBlob,
       (gained[i] as (typeof gained)[number]).sequence,
     );
     sum.amount += vault.amount;
@@ -263,7 +263,7 @@ async function addDeposit(
   if (ledger.tenants.standards[assetIndex] === "erc721") return [];
   const place = { mode: "made", batchNumber: making, slot } as const;
   const { vault } = (await readVaults(ledger, [place], null))[0]!;
-  const sum = sums.ofMint(assetIndex, vault.blob, sequence);
+  const sum = sums.ofMint(assetIndex, vault.mintingBlob, sequence);
   sum.amount += vault.amount;
   return [{ place, sum }];
 }

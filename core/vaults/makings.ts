@@ -63,11 +63,11 @@ export async function lineageFaults(
 export async function lineageEnd(
   ledger: Ledger,
   origin: VaultPlace,
-  { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">,
+  { assetIndex, mintingBlob }: Pick<StoredVault, "assetIndex" | "mintingBlob">,
 ): Promise<number | null> {
-  if (ledger.tenants.standards[assetIndex] !== "erc721" || blob === "0x") return null;
-  const { standard, blobScheme, assetType } = ledger.tenants.assetAt(assetIndex);
-  const tokenId = fastTokenIdOf(standard, blobScheme, blob);
+  if (ledger.tenants.standards[assetIndex] !== "erc721" || mintingBlob === "0x") return null;
+  const { standard, mintingBlobScheme, assetType } = ledger.tenants.assetAt(assetIndex);
+  const tokenId = fastTokenIdOf(standard, mintingBlobScheme, mintingBlob);
   if (tokenId === null) return null;
   const stored = await ledger.store.get(keyOf.entry(assetType, tokenId));
   if (stored === undefined) return null;
@@ -90,7 +90,7 @@ export async function lastBlockOf(ledger: Ledger, vaultId: VaultId): Promise<big
 export async function remadeAs(
   ledger: Ledger,
   vaultId: VaultId,
-  { owner, assetIndex, blob }: StoredVault,
+  { owner, assetIndex, mintingBlob }: StoredVault,
 ): Promise<"renewed" | "traded" | null> {
   const block = await lastBlockOf(ledger, vaultId);
   const { assetType } = ledger.tenants.assetAt(assetIndex);
@@ -106,7 +106,9 @@ export async function remadeAs(
   for (let making = low; making <= count; making++) {
     const { blockNumber, vaults } = await readMaking(ledger, making);
     if (blockNumber !== block) break;
-    const same = vaults.filter((made) => made.assetType === assetType && made.blob === blob);
+    const same = vaults.filter(
+      (made) => made.assetType === assetType && made.mintingBlob === mintingBlob,
+    );
     if (same.some((made) => made.owner === owner)) return "renewed";
     if (same.length > 0) found = "traded";
   }

@@ -4,8 +4,8 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { PageEntries, PageStart } from "../ledger/list.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import { MAX_BATCH_VAULTS, MODES, type Mode, type Uuid, type Vault } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import { MAX_MAKING_VAULTS, type VaultPlace } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
@@ -53,8 +53,8 @@ export async function vaultsOfToken(
       places.push(...(await placesOfUnique(ledger, asset, tokenId, work)));
       continue;
     }
-    const blob = await ledger.store.get(keyOf.binding(asset.assetIndex, tokenId));
-    if (blob !== undefined) items.set(asset.assetIndex, blob);
+    const mintingBlob = await ledger.store.get(keyOf.binding(asset.assetIndex, tokenId));
+    if (mintingBlob !== undefined) items.set(asset.assetIndex, mintingBlob);
   }
   const start = { after, limit: limit + 1 };
   // Memory comes first: what is sealed meanwhile is found twice, instead of not at all.
@@ -123,10 +123,10 @@ async function placesOfUnique(
     .map((ref) => ledger.batches.refs.placeOf(ref))
     .filter((place) => hasSlot(ledger, place, null));
   const located = await readVaults(ledger, places, null);
-  const minted = located.filter(({ vault: { assetIndex, blob } }) => {
+  const minted = located.filter(({ vault: { assetIndex, mintingBlob } }) => {
     return (
       assetIndex === asset.assetIndex &&
-      tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId
+      tokenIdOf(asset.standard, asset.mintingBlobScheme, mintingBlob) === tokenId
     );
   });
   const tips: VaultPlace[] = [];
@@ -140,7 +140,7 @@ async function placesOfUnique(
   return tips;
 }
 
-/** The blob to which each ERC-1155 asset binds the id that is looked for. */
+/** The minting blob to which each ERC-1155 asset binds the id that is looked for. */
 type BoundItems = Map<number, Buffer>;
 
 /** The next places of an ERC-1155 id, in each mode, from the records of sealed batches. */
@@ -211,11 +211,15 @@ function slotsWith(
 ): number[] {
   const slots: number[] = [];
   for (let slot = 0; slot < vaults.count && slots.length < limit; slot++) {
-    const blob = items.get(vaults.assetIndex[slot]!);
-    if (blob === undefined) continue;
-    const start = vaults.blobStart(slot);
-    const end = vaults.blobEnd[slot]!;
-    if (end - start !== blob.length || !blob.equals(vaults.blobs.subarray(start, end))) continue;
+    const mintingBlob = items.get(vaults.assetIndex[slot]!);
+    if (mintingBlob === undefined) continue;
+    const start = vaults.mintingBlobStart(slot);
+    const end = vaults.mintingBlobEnd[slot]!;
+    if (
+      end - start !== mintingBlob.length ||
+      !mintingBlob.equals(vaults.mintingBlobs.subarray(start, end))
+    )
+      continue;
     if (isNext(slot)) slots.push(slot);
   }
   return slots;

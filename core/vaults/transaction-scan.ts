@@ -33,7 +33,7 @@ export interface Found {
   readonly place: VaultPlace; // The vault that is minted, withdrawn or spent
   readonly made: VaultPlace | null; // The vault that it makes; null for none, and for none yet
   readonly assetIndex: number;
-  readonly blob: PlacedMint["blob"];
+  readonly mintingBlob: PlacedMint["mintingBlob"];
   readonly source:
     | {
         readonly type: "mint";
@@ -111,7 +111,12 @@ export function mintTransactions({
     throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
   return entry.mints.map((mint, position): Found => {
     const reference = references.get(position) ?? null;
-    const vault = { place: mint, made: mint, assetIndex: mint.assetIndex, blob: mint.blob };
+    const vault = {
+      place: mint,
+      made: mint,
+      assetIndex: mint.assetIndex,
+      mintingBlob: mint.mintingBlob,
+    };
     const source = {
       type: "mint",
       journalSequence,
@@ -142,12 +147,12 @@ async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Fo
   const spent = await readVaults(ledger, known, null);
   return outputs.map((output, i): Found => {
     const { position, transfer } = output;
-    const { assetIndex, blob } = spent[i]!.vault;
+    const { assetIndex, mintingBlob } = spent[i]!.vault;
     const vault = {
       place: places[i]!,
       made: placeIn(list, position),
       assetIndex,
-      blob,
+      mintingBlob,
     };
     const source = { type: "transfer", list, output } as const;
     return {
@@ -167,7 +172,15 @@ async function depositIn(
   const place = { mode: "made", batchNumber: making, slot } as const;
   const { vault } = (await readVaults(ledger, [place], null))[0]!;
   const source = { type: "deposit", time, vault } as const;
-  return { sequence, userIndex, place, made: place, assetIndex, blob: vault.blob, source };
+  return {
+    sequence,
+    userIndex,
+    place,
+    made: place,
+    assetIndex,
+    mintingBlob: vault.mintingBlob,
+    source,
+  };
 }
 
 /** The deposit of a made vault to an application's user; undefined for none. */
@@ -199,7 +212,7 @@ export async function findWithdrawal(
     .flatMap(({ withdrawn }) => withdrawn);
   // The vault's record is L1's now. The ledger keeps what lost vaults held.
   const gone = held.find(({ slot }) => slot === place.slot);
-  const { assetIndex, blob } = gone ?? (await readVault(ledger, place));
+  const { assetIndex, mintingBlob } = gone ?? (await readVault(ledger, place));
   const { sequence, userIndex } = record;
   return {
     sequence,
@@ -207,7 +220,7 @@ export async function findWithdrawal(
     place,
     made: null,
     assetIndex,
-    blob,
+    mintingBlob,
     source: { type: "withdrawal", record },
   };
 }

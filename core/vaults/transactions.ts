@@ -124,7 +124,7 @@ function view(
   userId: Uuid,
   moved: ReadonlyMap<Found["source"], bigint>,
 ): Transaction {
-  const { source, sequence, place, made, assetIndex, blob: mintingBlob } = found;
+  const { source, sequence, place, made, assetIndex, mintingBlob } = found;
   const asset = ledger.tenants.assetAt(assetIndex);
   const common = {
     mintingBlob,

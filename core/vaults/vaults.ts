@@ -260,8 +260,8 @@ export async function vaultViews(
       ownerAddress: vault.owner,
       assetId: asset.assetId,
       assetType: asset.assetType,
-      mintingBlob: vault.blob,
-      tokenId: tokenIn(asset, vault.blob),
+      mintingBlob: vault.mintingBlob,
+      tokenId: tokenIn(asset, vault.mintingBlob),
       dataAvailabilityMode: place.mode,
       ...amountIn(asset, vault.amount),
       availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),
@@ -286,14 +286,14 @@ export function amountIn(
 }
 
 /**
- * The token that a blob names; null for an ERC-20, and for the slot of a void mint or an unknown
+ * The token that a minting blob names; null for an ERC-20, and for the slot of a void mint or an unknown
  * vault's transfer.
  */
 export function tokenIn(
-  { standard, blobScheme }: Pick<AssetRecord, "standard" | "blobScheme">,
-  blob: Hex,
+  { standard, mintingBlobScheme }: Pick<AssetRecord, "standard" | "mintingBlobScheme">,
+  mintingBlob: Hex,
 ) {
-  return blob === "0x" ? null : fastTokenIdOf(standard, blobScheme, blob);
+  return mintingBlob === "0x" ? null : fastTokenIdOf(standard, mintingBlobScheme, mintingBlob);
 }
 
 /**

@@ -50,8 +50,12 @@ export class ReferenceDeposits extends Part<{
         const asset = tenants.assetOfType(portals.home, vault.assetType);
         const content =
           asset === undefined
-            ? { assetIndex: NOBODY, amount: 0n, blob: "0x" as const }
-            : { assetIndex: asset.assetIndex, amount: vault.amount, blob: vault.blob };
+            ? { assetIndex: NOBODY, amount: 0n, mintingBlob: "0x" as const }
+            : {
+                assetIndex: asset.assetIndex,
+                amount: vault.amount,
+                mintingBlob: vault.mintingBlob,
+              };
         const holder = { applicationIndex: NOBODY, userIndex: NOBODY - slot, owner: vault.owner };
         return { ...holder, ...content, createdAt: out.time, updatedAt: out.time };
       });
@@ -100,9 +104,17 @@ export class ReferenceDeposits extends Part<{
     if (!isRight) out.report(`${name} is another user's, or was made before`);
     if (record === undefined || made === undefined || vaults === undefined) return;
     tenants.advance(name, { applicationIndex, sequence, count: 1 }, [assetIndex], []);
-    const { owner, amount, blob } = made;
+    const { owner, amount, mintingBlob } = made;
     const times = { createdAt: out.time, updatedAt: out.time };
-    vaults[slot] = { applicationIndex, userIndex, owner, assetIndex, amount, blob, ...times };
+    vaults[slot] = {
+      applicationIndex,
+      userIndex,
+      owner,
+      assetIndex,
+      amount,
+      mintingBlob,
+      ...times,
+    };
     for (const key of [
       keyOf.transaction(applicationIndex, sequence),
       keyOf.userTransaction(applicationIndex, userIndex, sequence),
@@ -115,7 +127,7 @@ export class ReferenceDeposits extends Part<{
       userIndex,
       vaultId,
       assetId,
-      tokenId: tokens.idOf({ assetIndex, blob }),
+      tokenId: tokens.idOf({ assetIndex, mintingBlob }),
       amount,
       l1TxHash: record.txHash,
       l1BlockNumber: record.blockNumber,

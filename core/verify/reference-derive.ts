@@ -48,8 +48,8 @@ export async function deriveBatch(
   const slots = vaults.map((vault): VaultEntry | null => {
     if (vault === null) return null;
     const { chainId, assetType } = tenants.asset(vault.assetIndex) ?? NO_ASSET;
-    const { owner, amount, blob } = vault;
-    return { chainId, owner, assetType, amount, blob };
+    const { owner, amount, mintingBlob } = vault;
+    return { chainId, owner, assetType, amount, mintingBlob };
   });
   if (inBlobs) return withBlobs(batchNumber, blobs.encodeBlobBatch(slots), commit);
   const batch = wordBatch(slots);

@@ -1,6 +1,6 @@
 import { MODES, type Mode, type Standard } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import { tokenIdOf } from "../protocol/minting-blob.ts";
 import type { BatchVaultPlace, VaultPlace } from "../protocol/vault.ts";
 import { emptyOf } from "../store/layout.ts";
 import { type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
@@ -39,7 +39,7 @@ export function tokenName(assetIndex: number, tokenId: bigint): string {
   return `${tokenId} of asset ${assetIndex}`;
 }
 
-type Content = Pick<StoredVault, "assetIndex" | "blob">;
+type Content = Pick<StoredVault, "assetIndex" | "mintingBlob">;
 
 /** The binding of an ERC-1155 id, and the first batch of each mode that holds it. */
 interface Binding {
@@ -73,10 +73,12 @@ export class ReferenceTokens extends Part<{
   readonly removed: RemovedToken[] = [];
   readonly #bindings = new Map<string, Binding>(); // Bindings that a later adoption can change
 
-  /** The token id of a blob; null for none. */
-  idOf({ assetIndex, blob }: Content): bigint | null {
+  /** The token id of a minting blob; null for none. */
+  idOf({ assetIndex, mintingBlob }: Content): bigint | null {
     const asset = this.parts.tenants.asset(assetIndex);
-    return asset === undefined ? null : tokenIdOf(asset.standard, asset.blobScheme, blob);
+    return asset === undefined
+      ? null
+      : tokenIdOf(asset.standard, asset.mintingBlobScheme, mintingBlob);
   }
 
   /** The record of a batch's tokens; null for a void slot. */
@@ -123,10 +125,10 @@ export class ReferenceTokens extends Part<{
   bind(place: Place, vault: Content, isKept: boolean): void {
     const tokenId = this.#idOf("erc1155", vault);
     if (tokenId === null) return;
-    const { assetIndex, blob } = vault;
+    const { assetIndex, mintingBlob } = vault;
     const record = {
       key: keyOf.binding(assetIndex, tokenId),
-      value: hexToBytes(blob),
+      value: hexToBytes(mintingBlob),
       name: `token ${tokenId}`,
     };
     const name = keyString(record.key);
@@ -230,7 +232,7 @@ export class ReferenceVaults extends Part<{
     userIndex: number,
     isBindingKept: boolean,
   ): void {
-    const { assetIndex, amount, blob, mode, batchNumber, slot } = mint;
+    const { assetIndex, amount, mintingBlob, mode, batchNumber, slot } = mint;
     const { report, time } = this.out;
     const asset = this.parts.tenants.asset(assetIndex);
     const user = this.parts.tenants.owner(userIndex);
@@ -245,12 +247,19 @@ export class ReferenceVaults extends Part<{
     if (mint.amountBefore === 0n) {
       if (slot !== batch.vaults.length) report(`vault ${vaultIdOf(mint)} is out of order`);
       const holder = { applicationIndex, userIndex, owner: user.owner };
-      batch.vaults.push({ ...holder, assetIndex, amount, blob, createdAt: time, updatedAt: time });
+      batch.vaults.push({
+        ...holder,
+        assetIndex,
+        amount,
+        mintingBlob,
+        createdAt: time,
+        updatedAt: time,
+      });
       this.vaults++;
     } else if (
       vault?.userIndex !== userIndex ||
       vault.assetIndex !== assetIndex ||
-      vault.blob !== blob ||
+      vault.mintingBlob !== mintingBlob ||
       vault.amount !== mint.amountBefore ||
       vault.createdAt !== time - mint.age ||
       asset.standard === "erc721"

@@ -80,11 +80,11 @@ export async function madeIn(l1: Chain, txHash: Hash, isAwaited: boolean, runnin
     process.stderr.write(
       `final in about ${blocksToFinal} blocks; until then, a reorganisation can change the ids\n`,
     );
-  return vaults.map(({ owner, assetType, amount, blob }, slot) => ({
+  return vaults.map(({ owner, assetType, amount, mintingBlob }, slot) => ({
     vaultId: packVaultId({ mode: "made", batchNumber: Number(making), slot }),
     ownerAddress: owner,
     assetType,
-    blob,
+    mintingBlob,
     amount,
     txHash,
     blockNumber,

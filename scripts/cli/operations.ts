@@ -12,7 +12,7 @@ import { writeNamed } from "./output.ts";
 const NAMES: Readonly<Record<string, string>> = {
   dataAvailabilityMode: "mode",
   mintQuota: "quota",
-  blobScheme: "scheme",
+  mintingBlobScheme: "scheme",
   firstTokenId: "first-id",
   supplyCap: "cap",
 };

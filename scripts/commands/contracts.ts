@@ -110,7 +110,7 @@ export const checkContractCommand = command({
 export const inspectCommand = subcommand({
   usage: "inspect <token>",
   description:
-    "look at a token contract: its standard, who may mint, which blob scheme fits, and a withdrawal on trial",
+    "look at a token contract: its standard, who may mint, which minting blob scheme fits, and a withdrawal on trial",
   examples: [
     "assets inspect 0x… --rpc https://rpc.example --contract 0x…",
     "assets inspect 0x… --rpc https://rpc.example --adapter ./adapter",

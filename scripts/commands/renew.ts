@@ -54,8 +54,10 @@ export const renewCommand = command({
     });
     const { txHash } = await ifFunded(l1, sending, unfunded(account.address));
     const made = await madeIn(l1, txHash, options.wait === true, running);
-    return made.map(({ assetType: type, blob, ...shown }) => {
-      const origin = kits.find(({ vault }) => vault.assetType === type && vault.blob === blob);
+    return made.map(({ assetType: type, mintingBlob, ...shown }) => {
+      const origin = kits.find(
+        ({ vault }) => vault.assetType === type && vault.mintingBlob === mintingBlob,
+      );
       const { address: token, tokenId = null } = origin?.token ?? {};
       return { ...shown, token, tokenId };
     });

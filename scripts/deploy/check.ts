@@ -198,7 +198,7 @@ function committeeProblems(
 }
 
 function tokenProblems(token: TokenConfig): string[] {
-  const { standard, symbol, quantum, cap, royalty, blobScheme, uri } = token;
+  const { standard, symbol, quantum, cap, royalty, mintingBlobScheme, uri } = token;
   const problems: string[] = [];
   const refuse = (why: string) => problems.push(`token ${symbol}: ${why}`);
   if (standard === "erc20") {
@@ -207,8 +207,8 @@ function tokenProblems(token: TokenConfig): string[] {
     if (cap === 0n) refuse("the cap is 0, so nothing could ever be minted");
     if (cap !== undefined && quantum !== undefined && cap < quantum)
       refuse("the cap is below one quantum");
-    if (blobScheme !== undefined || uri !== undefined)
-      refuse('an erc20 cannot have "blobScheme" and "uri"');
+    if (mintingBlobScheme !== undefined || uri !== undefined)
+      refuse('an erc20 cannot have "mintingBlobScheme" and "uri"');
   } else if (cap !== undefined || quantum !== undefined)
     refuse('only an erc20 can have "cap" and "quantum"');
   if (royalty !== undefined) {

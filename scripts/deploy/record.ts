@@ -39,7 +39,7 @@ const tokenRecord = z.strictObject({
   name: z.string(),
   symbol: z.string(),
   quantum: integer,
-  blobScheme: z.enum(["mintmark", "imx"]),
+  mintingBlobScheme: z.enum(["mintmark", "imx"]),
   minterLocked: z.boolean(),
 });
 

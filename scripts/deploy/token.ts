@@ -30,7 +30,7 @@ export async function deployToken(
     name,
     symbol,
     quantum = 1n,
-    blobScheme = "mintmark",
+    mintingBlobScheme = "mintmark",
     lockMinter: minterLocked = true,
   } = config;
   const { contract, args } = tokenCreation(by, settlement, config);
@@ -41,10 +41,10 @@ export async function deployToken(
     chainId: BigInt(by.chainId),
     address,
     quantum,
-    blobScheme,
+    mintingBlobScheme,
   });
   if (minterLocked) await lockMinter(by, contract, address, lower(config.admin));
-  return { standard, name, symbol, quantum, blobScheme, minterLocked, ...deployed };
+  return { standard, name, symbol, quantum, mintingBlobScheme, minterLocked, ...deployed };
 }
 
 /** The contract of a token, and its constructor's arguments. */
@@ -79,7 +79,10 @@ async function lockMinter(
 }
 
 /** A token on its chain, with the scheme that it states. */
-export type Registration = Pick<TokenRecord, "standard" | "address" | "quantum" | "blobScheme"> & {
+export type Registration = Pick<
+  TokenRecord,
+  "standard" | "address" | "quantum" | "mintingBlobScheme"
+> & {
   readonly chainId: bigint;
 };
 
@@ -92,7 +95,7 @@ export async function registerToken(
   contract: Address,
   token: Registration,
 ): Promise<Hash | undefined> {
-  const { standard, chainId, address, quantum, blobScheme } = token;
+  const { standard, chainId, address, quantum, mintingBlobScheme } = token;
   const { abi } = readArtifact("StateCommitment");
   const args = [chainId, BigInt(assetType(standard, address, quantum))];
   const registered = await by.client.readContract({
@@ -103,7 +106,7 @@ export async function registerToken(
   });
   if ((registered as readonly [number, Address, bigint])[0] !== 0) return undefined;
   // This project's ERC-20 states `mintmark`. The registry has no scheme for another chain's token.
-  const stated = standard === "erc20" ? "mintmark" : blobScheme;
+  const stated = standard === "erc20" ? "mintmark" : mintingBlobScheme;
   const scheme = SCHEME_VALUE[chainId === BigInt(by.chainId) ? stated : "imx"];
   const registration = [STANDARD_VALUE[standard], chainId, address, quantum, scheme];
   return send(by, "StateCommitment", contract, "registerAsset", registration);

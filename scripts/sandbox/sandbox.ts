@@ -265,7 +265,7 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
     name,
     symbol,
     quantum,
-    blobScheme,
+    mintingBlobScheme,
     minterLocked,
   } of tokens) {
     const token = {
@@ -276,7 +276,7 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
       quantum,
       name,
       symbol,
-      blobScheme,
+      mintingBlobScheme,
     };
     const decimals = standard === "erc20" ? 18 : 0;
     const { assetId } = await engine.assets.add({ ...token, decimals, applicationId });

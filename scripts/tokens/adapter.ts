@@ -110,7 +110,7 @@ contract MintAdapter {
     address public immutable minter;
 
     error NotMinter(address caller);
-    error BlobInvalid();
+    error MintingBlobInvalid();
     error NotMinted();
 ${standard === "erc721" ? "    error QuantityInvalid(uint256 quantity);\n" : ""}
     constructor(IToken token_, address minter_) {
@@ -121,7 +121,7 @@ ${standard === "erc721" ? "    error QuantityInvalid(uint256 quantity);\n" : ""}
     /// @notice Mints \`quantity\` of the token that \`mintingBlob\` names to \`to\`.
     function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external {
         if (msg.sender != minter) revert NotMinter(msg.sender);
-${standard === "erc721" ? "        if (quantity != 1) revert QuantityInvalid(quantity);\n" : ""}${standard === "erc20" ? "        if (mintingBlob.length != 0) revert BlobInvalid();\n" : ""}        _mint(abi.encodeCall(IToken.mint, (${args})));
+${standard === "erc721" ? "        if (quantity != 1) revert QuantityInvalid(quantity);\n" : ""}${standard === "erc20" ? "        if (mintingBlob.length != 0) revert MintingBlobInvalid();\n" : ""}        _mint(abi.encodeCall(IToken.mint, (${args})));
     }
 ${isUnique(standard) ? SCHEME : ""}${passed.join("")}
     /// @notice ERC-165: \`IMintable\`${isUnique(standard) ? ", `IBlobScheme`" : ""} and the
@@ -149,20 +149,20 @@ ${isUnique(standard) ? ID_OF : ""}}
 }
 
 const SCHEME = `
-    /// @notice Scheme 2, \`raw32\`: a blob is the id in 32 bytes.
-    function blobScheme() external pure returns (uint8) {
+    /// @notice Scheme 2, \`raw32\`: a minting blob is the id in 32 bytes.
+    function mintingBlobScheme() external pure returns (uint8) {
         return 2;
     }
 `;
 const ID_OF = `
     function _idOf(bytes calldata mintingBlob) private pure returns (uint256) {
-        if (mintingBlob.length != 32) revert BlobInvalid();
+        if (mintingBlob.length != 32) revert MintingBlobInvalid();
         return uint256(bytes32(mintingBlob));
     }
 `;
 
 function testOf(standard: Standard): string {
-  const blob = isUnique(standard) ? "abi.encode(uint256(7))" : '""';
+  const mintingBlob = isUnique(standard) ? "abi.encode(uint256(7))" : '""';
   const quantity = standard === "erc721" ? "1" : "5";
   const { standIn, holds } = KINDS[standard];
   return `// SPDX-License-Identifier: MIT
@@ -204,13 +204,13 @@ contract MintAdapterTest {
     }
 
     function test_theSettlementContractMints() public {
-        adapter.mintFor(OWNER, ${quantity}, ${blob});
+        adapter.mintFor(OWNER, ${quantity}, ${mintingBlob});
         require(${holds}, "the owner has no token");
     }
 
     function test_falseIsNoMint() public {
         token.close();
-        try adapter.mintFor(OWNER, ${quantity}, ${blob}) {
+        try adapter.mintFor(OWNER, ${quantity}, ${mintingBlob}) {
             revert("nothing was minted");
         } catch (bytes memory reason) {
             require(bytes4(reason) == MintAdapter.NotMinted.selector, "another error");
@@ -220,7 +220,7 @@ contract MintAdapterTest {
     function test_nobodyElseMints() public {
         MintAdapter other = new MintAdapter(IToken(address(token)), OWNER);
         token.setMinter(address(other));
-        try other.mintFor(OWNER, ${quantity}, ${blob}) {
+        try other.mintFor(OWNER, ${quantity}, ${mintingBlob}) {
             revert("a stranger minted");
         } catch (bytes memory reason) {
             require(bytes4(reason) == MintAdapter.NotMinter.selector, "another error");

@@ -1,10 +1,10 @@
 import type { Address, Hex, PublicClient } from "viem";
 import { parseAbi, toFunctionSelector } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
-import type { BlobScheme, Standard } from "../../core/index.ts";
+import type { MintingBlobScheme, Standard } from "../../core/index.ts";
 import { askL1, codeOn, orIfSilent } from "../../core/l1/connection.ts";
-import { BLOB_SCHEMES } from "../../core/model.ts";
-import { blobTextOf } from "../../core/protocol/blob.ts";
+import { MINTING_BLOB_SCHEMES } from "../../core/model.ts";
+import { mintingBlobTextOf } from "../../core/protocol/minting-blob.ts";
 
 const ABI = parseAbi([
   "function supportsInterface(bytes4 id) view returns (bool)",
@@ -48,8 +48,8 @@ export async function inspectToken(client: PublicClient, token: Address, settlem
   // Accounts that the contract names, and whether each may mint.
   const minters: { readonly role: string; readonly address: Address; readonly mints: boolean }[] =
     [];
-  // The schemes whose blob minted the id that was meant.
-  let schemes: readonly BlobScheme[] = [];
+  // The schemes whose minting blob minted the id that was meant.
+  let schemes: readonly MintingBlobScheme[] = [];
   for (const named of await mintersOf(read, settlement)) {
     const own = tried === null ? [] : await schemesFor(tried, named.address);
     if (schemes.length === 0) schemes = own;
@@ -143,28 +143,34 @@ async function mintersOf(read: Read, settlement: Address | undefined) {
 }
 
 /**
- * The schemes in which a mint by an account makes the very id that its blob names; for an ERC-20,
- * the empty blob.
+ * The schemes in which a mint by an account makes the very id that its minting blob names; for an ERC-20,
+ * the empty minting blob.
  */
-async function schemesFor(tried: Tried, minter: Address): Promise<BlobScheme[]> {
-  const found: BlobScheme[] = [];
-  const schemes = tried.standard === "erc20" ? (["mintmark"] as const) : BLOB_SCHEMES;
+async function schemesFor(tried: Tried, minter: Address): Promise<MintingBlobScheme[]> {
+  const found: MintingBlobScheme[] = [];
+  const schemes = tried.standard === "erc20" ? (["mintmark"] as const) : MINTING_BLOB_SCHEMES;
   for (const scheme of schemes) if ((await mintOf(tried, minter, scheme)).works) found.push(scheme);
   return found;
 }
 
 /** Simulates a mint and asks, behind it, who owns it (`eth_simulateV1`). */
-async function mintOf({ client, token, standard }: Tried, minter: Address, scheme: BlobScheme) {
+async function mintOf(
+  { client, token, standard }: Tried,
+  minter: Address,
+  scheme: MintingBlobScheme,
+) {
   // Nobody has this account, and hardly a token this id.
   const to = privateKeyToAddress(generatePrivateKey());
   const id = BigInt(to) >> 100n;
-  const blob =
-    standard === "erc20" ? "" : Buffer.from(blobTextOf(scheme, `${id}`), "latin1").toString("hex");
+  const mintingBlob =
+    standard === "erc20"
+      ? ""
+      : Buffer.from(mintingBlobTextOf(scheme, `${id}`), "latin1").toString("hex");
   const mint = {
     abi: ABI,
     to: token,
     functionName: "mintFor",
-    args: [to, 1n, `0x${blob}`],
+    args: [to, 1n, `0x${mintingBlob}`],
   } as const;
   const ask =
     standard === "erc721"
@@ -184,7 +190,9 @@ async function mintOf({ client, token, standard }: Tried, minter: Address, schem
     String(asked.result).toLowerCase() === (standard === "erc721" ? to.toLowerCase() : "1");
   return {
     works,
-    reason: works ? null : "the mint went through, and made another token than its blob names",
+    reason: works
+      ? null
+      : "the mint went through, and made another token than its minting blob names",
   };
 }
 

@@ -62,7 +62,7 @@ async function assetIn(
   token: Deployment["tokens"][number],
   rpc: string,
 ) {
-  const { standard, address: contractAddress, name, symbol, quantum, blobScheme } = token;
+  const { standard, address: contractAddress, name, symbol, quantum, mintingBlobScheme } = token;
   const { chainId } = engine.settlement;
   let asset: Asset | undefined;
   for await (const each of engine.operator.assets())
@@ -76,7 +76,7 @@ async function assetIn(
     name,
     symbol,
     decimals,
-    blobScheme,
+    mintingBlobScheme,
     applicationId,
   };
   asset ??= await engine.assets.add(added);

@@ -127,7 +127,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   host_unknown: 421,
   amount_out_of_range: 422,
   erc721_amount_not_one: 422,
-  blob_invalid: 422,
+  minting_blob_invalid: 422,
   duplicate_mint: 422,
   duplicate_user: 422,
   batch_too_large: 422,

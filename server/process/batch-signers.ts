@@ -37,7 +37,7 @@ import type { SignerMetrics } from "./metrics.ts";
 export type BatchSigner = Pick<Issuer, "address" | "archive" | "data"> &
   Partial<Pick<CommitteeMember, "nextBatch">>;
 
-/** Over ten times the data of 65,536 vaults with short blobs. */
+/** Over ten times the data of 65,536 vaults with short minting blobs. */
 const MAX_DATA_BYTES = 64 * 1024 * 1024;
 
 export interface SignerServerOptions {
@@ -306,7 +306,7 @@ interface IssuerServerOptions extends SignerServerOptions {
 }
 
 const MAX_MINTS = 10_000;
-/** Enough for {@link MAX_MINTS} with the longest ids and blobs. */
+/** Enough for {@link MAX_MINTS} with the longest ids and minting blobs. */
 const MAX_MINTS_BYTES = 16 * 1024 * 1024;
 const address = hex(/^0x[0-9a-fA-F]{40}$/, "Give 0x and 40 hex digits.");
 const recorded = z.strictObject({
@@ -325,11 +325,11 @@ const recorded = z.strictObject({
             .optional(),
           mintingBlob: z.string().optional(),
         })
-        .transform(({ contractAddress: token, tokenId, mintingBlob: blob, ...mint }) => ({
+        .transform(({ contractAddress: token, tokenId, mintingBlob, ...mint }) => ({
           ...mint,
           token,
           ...(tokenId !== undefined && { tokenId }),
-          ...(blob !== undefined && { blob }),
+          ...(mintingBlob !== undefined && { mintingBlob }),
         })),
     )
     .min(1)

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { BLOB_SCHEMES, STANDARDS, type Standard } from "../../core/index.ts";
+import { MINTING_BLOB_SCHEMES, STANDARDS, type Standard } from "../../core/index.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 
@@ -10,8 +10,10 @@ export const asset = s.responseComponent("Asset", {
   chainId: s.outDecimal,
   contractAddress: s.outAddress,
   ...s.outToken,
-  blobScheme: z.enum(BLOB_SCHEMES),
-  rawBlobs: z.boolean().describe("Whether minting blobs can be any bytes; otherwise each is text."),
+  mintingBlobScheme: z.enum(MINTING_BLOB_SCHEMES),
+  rawMintingBlobs: z
+    .boolean()
+    .describe("Whether minting blobs can be any bytes; otherwise each is text."),
   dataAvailabilityMode: s.mode
     .nullable()
     .describe("The mode of its mints without one; null: the application's, if it has one."),

@@ -51,7 +51,7 @@ const mintedToWire = writerOf(mintTransaction);
 const receiptToWire = writerOf(receiptShown);
 
 /**
- * Usual and most bytes of a vault and a transaction: blobs have up to 255 bytes, token ids 78
+ * Usual and most bytes of a vault and a transaction: minting blobs have up to 255 bytes, token ids 78
  * digits, decimal amounts 256, names and symbols 250 characters of up to 4 bytes.
  */
 const USUAL_VAULT_BYTES = 704;
@@ -64,7 +64,7 @@ const FEW = 16;
 /** Objects that are written as JSON in one turn: a few milliseconds. */
 const OBJECTS_AT_ONCE = 500;
 /**
- * Entries that are written from columns in one turn: some ten milliseconds with the longest blobs.
+ * Entries that are written from columns in one turn: some ten milliseconds with the longest minting blobs.
  */
 const COLUMNS_AT_ONCE = 2_000;
 
@@ -138,7 +138,7 @@ async function addVaults(
   columns: AcceptedColumns,
   turn: () => Promise<void>,
 ): Promise<void> {
-  const { users, assetIndex, mode, batchNumber, age, blobs, blobEnd } = columns;
+  const { users, assetIndex, mode, batchNumber, age, mintingBlobs, mintingBlobEnd } = columns;
   const tokens = new Map<number, string>();
   const owned = new Map<number, Buffer>();
   const amounts = new Map<number, AmountPiece>();
@@ -165,9 +165,9 @@ async function addVaults(
     const asset = assetIndex[entry] as number;
     const token = tokens.get(asset) ?? keep(tokens, asset, tokenOf(columns, entry));
     answer.bytes(owned.get(asset) ?? keep(owned, asset, ownership(columns, user, token)));
-    const blobStart = entry === 0 ? 0 : (blobEnd[entry - 1] as number);
-    answer.hex(blobs, blobStart, blobEnd[entry] as number);
-    addTokenId(answer, columns, entry, blobStart);
+    const mintingBlobStart = entry === 0 ? 0 : (mintingBlobEnd[entry - 1] as number);
+    answer.hex(mintingBlobs, mintingBlobStart, mintingBlobEnd[entry] as number);
+    addTokenId(answer, columns, entry, mintingBlobStart);
     answer.bytes(AMOUNT[batchMode] as Buffer);
     const amount = columns.amountAfter(entry);
     const last = amounts.get(asset);
@@ -223,7 +223,7 @@ function addTokenId(
   answer: AsciiWriter,
   columns: AcceptedColumns,
   entry: number,
-  blobStart: number,
+  mintingBlobStart: number,
 ): void {
   const spelt = columns.spellsTokenId(entry);
   const tokenId = spelt ? null : columns.tokenId(entry);
@@ -232,7 +232,8 @@ function addTokenId(
     return;
   }
   answer.bytes(TOKEN);
-  if (tokenId === null) answer.slice(columns.blobs, blobStart, columns.blobEnd[entry] as number);
+  if (tokenId === null)
+    answer.slice(columns.mintingBlobs, mintingBlobStart, columns.mintingBlobEnd[entry] as number);
   else answer.text(`${tokenId}`);
   answer.bytes(QUOTE);
 }

@@ -81,7 +81,7 @@ export const mintErrors = [
   "asset_not_registered",
   "amount_out_of_range",
   "erc721_amount_not_one",
-  "blob_invalid",
+  "minting_blob_invalid",
   "duplicate_mint",
   "duplicate_user",
   "batch_too_large",

@@ -216,7 +216,7 @@ async function addAsset(
     name,
     symbol,
     quantum = 1n,
-    blobScheme = "mintmark",
+    mintingBlobScheme = "mintmark",
     cap = NO_CAP,
   } = token;
   const decimals = standard === "erc20" ? DECIMALS : 0;
@@ -226,7 +226,7 @@ async function addAsset(
     name,
     symbol,
     quantum,
-    blobScheme,
+    mintingBlobScheme,
     decimals,
     supplyCap,
     contractAddress,

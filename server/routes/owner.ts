@@ -7,7 +7,7 @@ import {
   exportExitKit,
   type KitChain,
 } from "../../core/exit/index.ts";
-import { BLOB_SCHEMES, MintmarkError, STANDINGS, STATUSES } from "../../core/index.ts";
+import { MINTING_BLOB_SCHEMES, MintmarkError, STANDINGS, STATUSES } from "../../core/index.ts";
 import { paidBy } from "../http/access/rate-account.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
@@ -82,7 +82,7 @@ const exitKit = s.responseComponent("ExitKit", {
     address: s.outAddress,
     standard: s.standard,
     quantum: s.outDecimal,
-    blobScheme: z.enum(BLOB_SCHEMES),
+    mintingBlobScheme: z.enum(MINTING_BLOB_SCHEMES),
     tokenId: s.outDecimal.nullable(),
   }),
   vault: z.strictObject({ ...exitPlace, ...vaultContent.shape }),

@@ -95,7 +95,7 @@ export const vaultContent = z.strictObject({
   owner: s.outAddress,
   assetType: s.outHash,
   amount: s.outDecimal,
-  blob: s.outHex,
+  mintingBlob: s.outHex,
 });
 
 export const vaultProof = s.responseComponent("VaultProof", {

@@ -80,7 +80,7 @@ describe("batches in blobs, on anvil", () => {
     ...sword,
     owner: OWNER,
     amount: 1n,
-    blob: toHex(`${id}`),
+    mintingBlob: toHex(`${id}`),
   });
 
   async function sealed(batchNumber: number, slots: readonly VaultEntry[]): Promise<SealedBatch> {
@@ -236,7 +236,7 @@ describe("batches in blobs, on anvil", () => {
       await proveFromL1(vaultOf(1, 1), { l1, fromBlock, sources: [liar, peer], kzg }),
       l1,
     );
-    expect(kit.vault).toMatchObject({ owner: OWNER, blob: toHex("9000") });
+    expect(kit.vault).toMatchObject({ owner: OWNER, mintingBlob: toHex("9000") });
   });
 
   test("are rebuilt from a folder and a beacon node that have one blob each", async () => {

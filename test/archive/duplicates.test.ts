@@ -113,7 +113,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
         owner,
         assetType: assetType(how.standard ?? "erc721", token, 1n),
         amount: 1n,
-        blob: toHex(text),
+        mintingBlob: toHex(text),
       };
     });
     const data = encodeBatchData(entries);
@@ -222,7 +222,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
       chainId: 31_337n,
       contractAddress: token,
       quantum: 1n,
-      blobScheme: "imx",
+      mintingBlobScheme: "imx",
     });
     await commit("zk-rollup", [""], { token, standard: "erc20" });
     const [first = 0n, second = 0n] = await commit("zk-rollup", [name, name]);
@@ -319,7 +319,7 @@ describe("an ERC-721 token that has left through a transfer", () => {
       owner: lower(at(users, 0).owner.address),
       assetType: assetType("erc721", token, 1n),
       amount: 1n,
-      blob: toHex("77"),
+      mintingBlob: toHex("77"),
     };
     const { history } = await pointOn(l1);
     await l1.commit(

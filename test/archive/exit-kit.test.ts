@@ -97,7 +97,7 @@ describe("an exit kit", () => {
         { ...json, assetPath: { index: 0, siblings: Array(9).fill(json.header.batchRoot) } },
         "assetPath",
       ],
-      [{ ...json, vault: { ...json.vault, blob: "0x0" } }, "blob"],
+      [{ ...json, vault: { ...json.vault, mintingBlob: "0x0" } }, "mintingBlob"],
       [{ ...json, token: { ...json.token, standard: "erc404" } }, "standard"],
     ];
     for (const [kit, place] of bad)
@@ -120,7 +120,7 @@ describe("an exit kit", () => {
       { ...kit, vault: { ...vault, vaultId: vault.vaultId + 1n } },
       { ...kit, vault: { ...vault, assetType: flipped(vault.assetType) } },
       { ...kit, vault: { ...vault, chainId: vault.chainId + 1n } },
-      { ...kit, vault: { ...vault, blob: "0x00" } },
+      { ...kit, vault: { ...vault, mintingBlob: "0x00" } },
       { ...kit, header: { ...header, batchRoot: flipped(header.batchRoot) } },
       { ...kit, header: { ...header, sequence: header.sequence + 1n } },
       { ...kit, header: { ...header, committedAt: header.committedAt - 1n } },

@@ -22,7 +22,7 @@ const IDS = ["1", "2", "3"];
 function batchOf(batchNumber: number, token: Hex, texts: readonly string[]): SealedBatch {
   const owner = lower(at(USERS, 0).owner.address);
   const common = { chainId: 31_337n, owner, amount: 1n, assetType: assetType("erc721", token, 1n) };
-  const data = encodeBatchData(texts.map((text) => ({ ...common, blob: toHex(text) })));
+  const data = encodeBatchData(texts.map((text) => ({ ...common, mintingBlob: toHex(text) })));
   return { mode: "validium", batchNumber, ...deriveBatch("validium", batchNumber, data), data };
 }
 
@@ -84,7 +84,7 @@ test.each(["that ran all the time", "that begins when all is over"])(
       chainId: 31_337n,
       contractAddress: token,
       quantum: 1n,
-      blobScheme: "mintmark",
+      mintingBlobScheme: "mintmark",
     });
     const honest = await commit(batches[1]);
     if (runs) await watch();

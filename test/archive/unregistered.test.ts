@@ -27,7 +27,7 @@ test("a batch of 254 unregistered assets costs few queries, and hides no token a
     owner,
     assetType: type,
     amount: 1n,
-    blob: toHex("1"),
+    mintingBlob: toHex("1"),
   });
   const sword = entry(assetType("erc721", at(chain.tokens, 1).address, 1n));
   const decoys = Array.from({ length: 254 }, (_, i) => entry(pad(toHex(i + 1))));

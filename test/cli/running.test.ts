@@ -95,7 +95,7 @@ describe("while the server runs, and with a chain", () => {
       name: "Shields",
       symbol: "SHLD",
       admin: ADMIN.address,
-      blobScheme: "imx",
+      mintingBlobScheme: "imx",
     } as const;
     imxToken = (await deployToken(by, address, shields)).address;
     fromBlock = `${deployedAtBlock}`;
@@ -250,7 +250,7 @@ describe("while the server runs, and with a chain", () => {
     expect(refused.error?.code).toBe("credentials_invalid");
   });
 
-  test("a token that was added in another blob scheme than L1 reads is never minted", async () => {
+  test("a token that was added in another minting blob scheme than L1 reads is never minted", async () => {
     const { assetId } = await run(
       "assets",
       "add",
@@ -267,7 +267,7 @@ describe("while the server runs, and with a chain", () => {
       settings,
     );
     expect(refused.stderr).toContain(
-      "L1 reads this token's blobs as imx; the asset here has mintmark",
+      "L1 reads this token's minting blobs as imx; the asset here has mintmark",
     );
   });
 
@@ -381,8 +381,8 @@ describe("while the server runs, and with a chain", () => {
     await node.impersonateAccount({ address: contract });
     await node.setBalance({ address: contract, value: 10n ** 18n });
     const { abi } = readArtifact("MintableERC721");
-    const paid = async (to: string, quantity: bigint, blob: Hex) => {
-      const args = [alice.address, quantity, blob];
+    const paid = async (to: string, quantity: bigint, mintingBlob: Hex) => {
+      const args = [alice.address, quantity, mintingBlob];
       const data = encodeFunctionData({ abi, functionName: "mintFor", args });
       const call = { account: contract, chain: null, to: to as Hex, data };
       await node.waitForTransactionReceipt({ hash: await node.sendTransaction(call) });

@@ -16,8 +16,8 @@ import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import {
   all,
-  blobOf,
   knownAsset,
+  mintingBlobOf,
   mintOf,
   newTenant,
   OWNERS,
@@ -381,7 +381,7 @@ describe("a cluster", () => {
       owner: lower(owner.address),
       assetType,
       amount,
-      blob: blobOf(id),
+      mintingBlob: mintingBlobOf(id),
     });
     const vaults = [item(seller, 1, 1n), item(buyer, 2, 250n), item(seller, 3, 1n)];
     const hearFinal = (node: ClusterNode, events: readonly L1Event[], block: bigint) =>

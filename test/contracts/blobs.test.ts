@@ -39,9 +39,10 @@ beforeEach(async () => {
   d = await fresh();
   owner = d.actors.owner.account.address;
 });
-const card = (blob: string) => entry(d.assets.card, owner, blob);
+const card = (mintingBlob: string) => entry(d.assets.card, owner, mintingBlob);
 const coins = (amount: bigint) => entry(d.assets.coin, owner, "", amount);
-const items = (blob: string, amount: bigint) => entry(d.assets.item, owner, blob, amount);
+const items = (mintingBlob: string, amount: bigint) =>
+  entry(d.assets.item, owner, mintingBlob, amount);
 const withdraw = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), d.by("owner"));
 const refused = (asked: Request) =>
   d.refuses(withdraw(asked), "ProofInvalid", [asked.vault.vaultId]);
@@ -231,8 +232,8 @@ describe("a vault in blobs", () => {
       "x".repeat(255),
       BigInt(viem.keccak256(text("x".repeat(255)))),
     ],
-  ])("pays an ERC-721 by %s", async (_, blob, id) => {
-    const batch = await commitBlobs(d, [null, coins(1n), card(blob)]);
+  ])("pays an ERC-721 by %s", async (_, mintingBlob, id) => {
+    const batch = await commitBlobs(d, [null, coins(1n), card(mintingBlob)]);
     const early = request(batch, 2);
     await d.refuses(withdraw(early), "NotMature");
     await d.mature();
@@ -275,7 +276,9 @@ describe("a vault in blobs", () => {
   });
 
   it("pays an imx token with and without a blueprint", async () => {
-    const slots = ["{7}:{}", "{8}:{gold}"].map((blob) => entry(d.assets.imxCard, owner, blob));
+    const slots = ["{7}:{}", "{8}:{gold}"].map((mintingBlob) =>
+      entry(d.assets.imxCard, owner, mintingBlob),
+    );
     const batch = await commitBlobs(d, slots);
     await d.mature();
     for (const slot of [0, 1]) await withdraw(request(batch, slot));
@@ -518,8 +521,8 @@ describe("nobody is paid", () => {
     await d.mature();
     for (const change of [
       { owner: d.actors.stranger.account.address },
-      { blob: viem.toHex("x".repeat(39)) },
-      { blob: viem.toHex(`${"x".repeat(39)}y`) },
+      { mintingBlob: viem.toHex("x".repeat(39)) },
+      { mintingBlob: viem.toHex(`${"x".repeat(39)}y`) },
     ]) {
       await refused({ ...asked, vault: { ...asked.vault, ...change } });
     }

@@ -228,8 +228,8 @@ describe.each(MODES)("a %s batch", (mode) => {
     const x = { chainId, assetType: type };
     const thief = d.actors.stranger.account.address;
     const words = [
-      naiveWords({ owner, amount: 1n, blob: toHex("1") }, 1),
-      naiveWords({ owner: thief, amount: 1n, blob: toHex("2") }, 0),
+      naiveWords({ owner, amount: 1n, mintingBlob: toHex("1") }, 1),
+      naiveWords({ owner: thief, amount: 1n, mintingBlob: toHex("2") }, 0),
     ];
     const shown = [a, x] as readonly AssetId[];
     const lied: Consenting = (batch) => consentOf(d, alice, [sword], { assets: shown })(batch);

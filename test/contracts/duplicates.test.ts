@@ -185,9 +185,9 @@ describe("two vaults of one ERC-721 token", () => {
     await d.mature();
     await d.refuses(
       voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot: 0 }),
-      "BlobInvalid",
+      "MintingBlobInvalid",
     );
-    await d.refuses(withdraw({ batch: second, slot: 0 }), "BlobInvalid");
+    await d.refuses(withdraw({ batch: second, slot: 0 }), "MintingBlobInvalid");
     await withdraw({ batch: first, slot: 0 }, d.actors.owner.account);
   });
 

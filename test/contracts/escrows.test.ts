@@ -132,7 +132,11 @@ describe("an escrow", () => {
     await register("erc20", escrow.address);
     const made = await madeIn(d, escrow.write.enter([ann, 9_000n], { account: ann }));
     expect(await token.read.balanceOf([escrow.address])).toBe(9_000n);
-    expect(made.vaults[0]).toMatchObject({ amount: 9n, owner: ann.toLowerCase(), blob: "0x" });
+    expect(made.vaults[0]).toMatchObject({
+      amount: 9n,
+      owner: ann.toLowerCase(),
+      mintingBlob: "0x",
+    });
     const vaultId = made.vaults[0]?.vaultId as bigint;
     const moved = await commitTransfers(d, [
       await signedGroup(d, annKey as PrivateKeyAccount, [give(vaultId, bob, 4n)]),
@@ -148,7 +152,7 @@ describe("an escrow", () => {
     await register("erc721", card.escrow.address);
     const enter = () => madeIn(d, card.escrow.write.enter([bob, 7n], { account: ann }));
     const first = await enter();
-    expect(first.vaults[0]?.blob).toBe(numberToHex(7, { size: 32 }));
+    expect(first.vaults[0]?.mintingBlob).toBe(numberToHex(7, { size: 32 }));
     await withdraw(first, bob, ann);
     expect(getAddress(await card.token.read.ownerOf([7n]))).toBe(ann);
     // The id's next entry ends the vault that has paid.
@@ -165,7 +169,7 @@ describe("an escrow", () => {
     const card = await cards();
     await register("erc721", card.escrow.address);
     await card.escrow.write.enter([ann, 7n], { account: ann });
-    const raw = { ...entry(card.asset, bob), blob: numberToHex(7, { size: 32 }) };
+    const raw = { ...entry(card.asset, bob), mintingBlob: numberToHex(7, { size: 32 }) };
     for (const slot of [entry(asset, bob, "", 9n), raw]) {
       const batch = await commitRollup(d, [slot]);
       await time.increase(MATURITY);

@@ -21,10 +21,10 @@ import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 const { fresh } = await openChain();
 const HERE = 31_337n;
 const raw = (id: bigint) => numberToHex(id, { size: 32 });
-/** A slot whose blob is these very bytes. */
-const slotOf = (asset: TestAsset, owner: Hex, blob: Hex, amount = 1n) => ({
+/** A slot whose minting blob is these very bytes. */
+const slotOf = (asset: TestAsset, owner: Hex, mintingBlob: Hex, amount = 1n) => ({
   ...entry(asset, owner, "", amount),
-  blob,
+  mintingBlob,
 });
 
 /** Tokens that were made for other engines, with the interface that those have published. */
@@ -89,7 +89,7 @@ describe("tokens of other engines", () => {
   it("a raw id has one spelling, so a vault with bytes behind the id pays nobody", async () => {
     const token = await d.viem.deployContract("StarkExpressERC721", [d.state.address]);
     const asset = await register("erc721", token.address, SCHEME.raw32);
-    const blobs = [
+    const mintingBlobs = [
       `${raw(7n)}00`,
       raw(7n).slice(0, 64),
       "0x07",
@@ -97,11 +97,11 @@ describe("tokens of other engines", () => {
     ] as Hex[];
     const batch = await commitValidium(
       d,
-      blobs.map((blob) => slotOf(asset, owner, blob)),
+      mintingBlobs.map((mintingBlob) => slotOf(asset, owner, mintingBlob)),
     );
     await d.mature();
-    for (const [slot, blob] of blobs.entries()) {
-      await d.refuses(withdraw(batch, slot), "BlobInvalid", [blob]);
+    for (const [slot, mintingBlob] of mintingBlobs.entries()) {
+      await d.refuses(withdraw(batch, slot), "MintingBlobInvalid", [mintingBlob]);
     }
   });
 

@@ -37,8 +37,8 @@ describe("a token that makes whatever vaults it is asked for", () => {
     const args = [STANDARD[standard], SCHEME[scheme], only, d.state.address] as const;
     const token = await d.viem.deployContract("MakingToken", args);
     const asset = await d.register(standard, token.address, quantum);
-    const make = (amount: bigint, blob: Hex, owner: Address = ann, of: TestAsset = asset) =>
-      token.write.make([BigInt(of.assetType), owner, amount, blob]);
+    const make = (amount: bigint, mintingBlob: Hex, owner: Address = ann, of: TestAsset = asset) =>
+      token.write.make([BigInt(of.assetType), owner, amount, mintingBlob]);
     return { token, asset, make };
   }
   const withdraw = (batch: Parameters<typeof request>[0], slot = 0) =>
@@ -51,12 +51,12 @@ describe("a token that makes whatever vaults it is asked for", () => {
       await unpayable(coin.make(amount, "0x"));
     await unpayable(coin.make(1_000n, "0x", zeroAddress));
     await d.refuses(coin.make(maxUint256, "0x"), "AmountIndivisible");
-    await d.refuses(coin.make(1_000n, "0x31"), "BlobLengthInvalid");
+    await d.refuses(coin.make(1_000n, "0x31"), "MintingBlobLengthInvalid");
     await withdraw(await madeIn(d, coin.make(MOST_UNITS * 1_000n, "0x")));
     expect(await coin.token.read.held([ann])).toBe(MOST_UNITS * 1_000n);
 
     const card = await deploy("erc721");
-    await d.refuses(card.make(1n, "0x"), "BlobLengthInvalid");
+    await d.refuses(card.make(1n, "0x"), "MintingBlobLengthInvalid");
     await d.refuses(card.make(2n, "0x31"), "AmountInvalid");
     await unpayable(card.make(1n, numberToHex(0, { size: 256 })));
     await withdraw(await madeIn(d, card.make(1n, numberToHex(1, { size: 255 }))));
@@ -68,7 +68,7 @@ describe("a token that makes whatever vaults it is asked for", () => {
     for (const standard of ["erc721", "erc1155"] as const)
       for (const [scheme, good, bad] of spells) {
         const { make } = await deploy(standard, scheme);
-        await d.refuses(make(1n, bad), "BlobInvalid");
+        await d.refuses(make(1n, bad), "MintingBlobInvalid");
         await withdraw(await madeIn(d, make(1n, good)));
       }
     const item = await deploy("erc1155");

@@ -180,8 +180,8 @@ class Play {
       { amount: 0n },
       { amount: 2n ** 64n - 1n },
       { amount: 2n },
-      { blob: "0x" },
-      { blob: toHex(new Uint8Array(256)) },
+      { mintingBlob: "0x" },
+      { mintingBlob: toHex(new Uint8Array(256)) },
       { chainId: vault.chainId ^ 1n },
       { assetType: toHex(BigInt(vault.assetType) ^ 1n, { size: 32 }) },
       {},
@@ -274,7 +274,7 @@ class Play {
   #isPayable({ vault, standard, isLeftOut }: Place): boolean {
     if (standard === null || isLeftOut || vault.amount === 0n || vault.amount >= 1n << 63n)
       return false;
-    const length = hexToBytes(vault.blob).length;
+    const length = hexToBytes(vault.mintingBlob).length;
     if ((standard === "erc20") !== (length === 0) || length > 255) return false;
     return standard !== "erc721" || vault.amount === 1n;
   }
@@ -284,7 +284,7 @@ class Play {
     const same =
       earlier.standard === "erc721" &&
       later.standard === "erc721" &&
-      earlier.vault.blob === later.vault.blob;
+      earlier.vault.mintingBlob === later.vault.mintingBlob;
     return first < second && same && this.#isPayable(earlier) && this.#isPayable(later);
   }
 
@@ -315,7 +315,7 @@ class Play {
     const matures = batch.header.committedAt + MATURITY;
     if (standard === "erc721" && now < matures + BLUR && now + BLUR > matures) return;
     const isFree =
-      standard !== "erc721" || (now >= matures && !this.#cards.has(cardOf(vault.blob)));
+      standard !== "erc721" || (now >= matures && !this.#cards.has(cardOf(vault.mintingBlob)));
     const isListed = how === "owner signs" || how === "owner lists";
     const isWilling = how === "owner calls" || (isListed && !this.#cancelled.has(vault.vaultId));
     const isAllowed =
@@ -336,7 +336,7 @@ class Play {
     }
     place.paid += quantity;
     this.counts.withdrawals++;
-    if (standard === "erc721") this.#cards.set(cardOf(vault.blob), recipient);
+    if (standard === "erc721") this.#cards.set(cardOf(vault.mintingBlob), recipient);
     expect(await state.read.withdrawn([vault.vaultId, STANDARD[standard as Standard]])).toBe(
       place.paid,
     );
@@ -399,7 +399,7 @@ class Play {
       ...vault,
       ...(field % 5 === 0 && { amount: vault.amount ^ change }),
       ...(field % 5 === 1 && { owner: THIEF.address }),
-      ...(field % 5 === 2 && { blob: `${vault.blob}31` as Hex }),
+      ...(field % 5 === 2 && { mintingBlob: `${vault.mintingBlob}31` as Hex }),
       ...(field % 5 === 3 && { vaultId: vault.vaultId ^ change }),
       ...(field % 5 === 4 && { assetType: vault.assetType ^ change }),
     };
@@ -496,9 +496,9 @@ async function issue(d: Deployment) {
   return { assets, cards, items };
 }
 
-/** The id that a decimal blob names. */
-function cardOf(blob: Hex): bigint {
-  const text = Buffer.from(hexToBytes(blob)).toString();
+/** The id that a decimal minting blob names. */
+function cardOf(mintingBlob: Hex): bigint {
+  const text = Buffer.from(hexToBytes(mintingBlob)).toString();
   return /^\d+$/.test(text) ? BigInt(text) : -1n;
 }
 

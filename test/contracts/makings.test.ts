@@ -88,7 +88,7 @@ describe("entering", () => {
         owner: owned(bob).toLowerCase(),
         assetType: assets.card.assetType,
         amount: 1n,
-        blob: toHex("7"),
+        mintingBlob: toHex("7"),
       },
     ]);
     const { batchRoot } = made.header;
@@ -112,8 +112,8 @@ describe("entering", () => {
     const coins = await madeIn(d, coin.write.enter([owned(ann), 8_000n], as(ann)));
     const items = await madeIn(d, item.write.enter([owned(ann), 5n, 3n], as(ann)));
     expect([coins, items].map((made) => made.vaults[0])).toMatchObject([
-      { vaultId: madeId(1), amount: 8n, blob: "0x" },
-      { vaultId: madeId(2), amount: 3n, blob: toHex("5") },
+      { vaultId: madeId(1), amount: 8n, mintingBlob: "0x" },
+      { vaultId: madeId(2), amount: 3n, mintingBlob: toHex("5") },
     ]);
     expect(await coin.read.totalSupply()).toBe(1_000n);
     expect(await item.read.totalSupply([5n])).toBe(1n);
@@ -395,7 +395,7 @@ describe("entering", () => {
     for (const slot of [0, 1, 2]) await withdraw(batch, ann, slot);
     for (const id of [7n, big]) {
       const made = await madeIn(d, imx.write.enter([owned(ann), id], as(ann)));
-      expect(made.vaults[0]?.blob).toBe(toHex(`{${id}}:{}`));
+      expect(made.vaults[0]?.mintingBlob).toBe(toHex(`{${id}}:{}`));
       await withdraw(made, ann);
     }
     expect(await imx.read.blueprints([7n])).toBe(toHex("blue"));

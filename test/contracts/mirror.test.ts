@@ -260,7 +260,7 @@ it("a vault from before its token's registration on the mirror never counts, in 
     owner: to,
     assetType,
     amount: 1n,
-    blob: toHex("{7}:{}"),
+    mintingBlob: toHex("{7}:{}"),
   });
   const planted = [
     await d.source.commit("zk-rollup", [card(thief.account.address)]),

@@ -109,7 +109,9 @@ describe("a token that calls back while it mints", () => {
     );
     const hostile = await d.viem.getContractAt("ReentrantToken", cards.token);
     // This scheme is imx, as for every token that does not say.
-    const slots = ["{1}:{}", "{2}:{}", "{2}:{x}"].map((blob) => entry(cards, owner, blob));
+    const slots = ["{1}:{}", "{2}:{}", "{2}:{x}"].map((mintingBlob) =>
+      entry(cards, owner, mintingBlob),
+    );
     const batch = await commitRollup(d, slots);
     await d.mature();
     await hostile.write.arm([d.state.address, voiding(batch, 1, 2)]);

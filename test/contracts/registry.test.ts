@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 /**
  * Changes of a registration that else says: a token of this chain, which counts in ones, and reads
- * its blobs as imx.
+ * its minting blobs as imx.
  */
 interface Said {
   readonly chainId?: bigint;
@@ -74,7 +74,7 @@ describe("the asset registry", () => {
     await d.tells(asked, "AssetRegistered", told);
   });
 
-  it("tells the blob scheme that it keeps, and asks no contract of this chain about another chain's token", async () => {
+  it("tells the minting blob scheme that it keeps, and asks no contract of this chain about another chain's token", async () => {
     for (const [chainId, scheme] of [
       [HERE, SCHEME.mintmark],
       [ELSEWHERE, SCHEME.imx],
@@ -213,7 +213,7 @@ describe("the asset registry", () => {
     expect(await since()).toBe(3n);
   });
 
-  it("keeps the blob scheme that a token names", async () => {
+  it("keeps the minting blob scheme that a token names", async () => {
     const owner = d.actors.owner.account;
     const tokens = await Promise.all(
       [SCHEME.imx, SCHEME.mintmark].map((scheme) => d.mintable.erc721({ scheme })),
@@ -230,7 +230,7 @@ describe("the asset registry", () => {
     await d.mature();
     const withdraw = (slot: number) =>
       d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: owner });
-    await d.refuses(withdraw(0), "BlobInvalid");
+    await d.refuses(withdraw(0), "MintingBlobInvalid");
     await withdraw(1);
     await withdraw(2);
     for (const token of tokens) {
@@ -271,7 +271,7 @@ describe("the asset registry", () => {
     expect(registered).toBeLessThan(20);
   });
 
-  describe("of a token that does not say how it reads its blobs", () => {
+  describe("of a token that does not say how it reads its minting blobs", () => {
     const register = (
       token: { readonly address: Hex },
       scheme: number,
@@ -376,8 +376,8 @@ describe("a token with answers that mean nothing", () => {
     return address;
   }
 
-  it("reads the blobs of a scheme that nobody knows as imx", async () => {
-    await ask("erc20", await answering(toFunctionSelector("blobScheme()"), 7));
+  it("reads the minting blobs of a scheme that nobody knows as imx", async () => {
+    await ask("erc20", await answering(toFunctionSelector("mintingBlobScheme()"), 7));
   });
 
   it("of this project takes no raw ids", async () => {
@@ -386,7 +386,7 @@ describe("a token with answers that mean nothing", () => {
     await revertWithCustomError(
       d.mintable.erc721({ scheme: SCHEME.raw32 }),
       existing,
-      "BlobSchemeUnsupported",
+      "MintingBlobSchemeUnsupported",
     );
   });
 

@@ -65,7 +65,7 @@ it("renewals make what a naive twin says, and no unit more or less", async () =>
         for (const [slot, vault] of batch.vaults.entries()) {
           const asset = assets.find(({ assetType }) => assetType === vault?.assetType);
           if (vault === null || asset === undefined) continue;
-          const text = Buffer.from(vault.blob.slice(2), "hex").toString();
+          const text = Buffer.from(vault.mintingBlob.slice(2), "hex").toString();
           vaults.push({ batch, slot, asset, text, rest: vault.amount });
         }
       };
@@ -113,7 +113,7 @@ it("renewals make what a naive twin says, and no unit more or less", async () =>
           const told = made.vaults.map(
             (vault) =>
               [
-                `${vault?.assetType} ${Buffer.from(vault?.blob.slice(2) ?? "", "hex")}`,
+                `${vault?.assetType} ${Buffer.from(vault?.mintingBlob.slice(2) ?? "", "hex")}`,
                 vault?.amount,
               ] as const,
           );

@@ -59,7 +59,7 @@ describe("renewing vaults", () => {
     const hash = await renew([...all(first), ...all(second)]);
     const made = await madeIn(d, hash);
     expect(made.vaults).toMatchObject([
-      { vaultId: madeId(1), owner: ann.address.toLowerCase(), amount: 20n, blob: "0x" },
+      { vaultId: madeId(1), owner: ann.address.toLowerCase(), amount: 20n, mintingBlob: "0x" },
     ]);
     // Readers take the units off as off a withdrawal, whose recipient is the contract itself.
     const { withdrawn } = await outcomeOf(d, hash);
@@ -93,7 +93,7 @@ describe("renewing vaults", () => {
     await time.increase(MATURITY);
     const requests = all(batch).map((asked, i) => (i === 2 ? { ...asked, quantity: 4n } : asked));
     const made = await renewed(requests);
-    const told = made.vaults.map((vault) => [vault?.assetType, vault?.blob, vault?.amount]);
+    const told = made.vaults.map((vault) => [vault?.assetType, vault?.mintingBlob, vault?.amount]);
     // Items of a group follow one another, so the order is that of the groups.
     expect(told).toEqual([
       [card.assetType, toHex("7"), 1n],
@@ -251,7 +251,7 @@ describe("renewing vaults", () => {
     ]);
     await d.refuses(renew([good]), "VaultSpent", [idOf(batch)]);
     const made = await renewed([{ ...good, refutation: hopOf(refutable, 0) }, unripe]);
-    expect(made.vaults).toMatchObject([{ amount: 5n }, { blob: toHex("7") }]);
+    expect(made.vaults).toMatchObject([{ amount: 5n }, { mintingBlob: toHex("7") }]);
   });
 
   it("makes no vault above the most units, and fails before it takes", async () => {

@@ -564,6 +564,6 @@ describe("attacks on trades", () => {
     ] as const;
     const { errors, hash } = await attempt(halves);
     expect(errors).toEqual([]);
-    expect((await madeIn(d, hash)).vaults[0]?.blob).toBe(toHex(text("b")));
+    expect((await madeIn(d, hash)).vaults[0]?.mintingBlob).toBe(toHex(text("b")));
   });
 });

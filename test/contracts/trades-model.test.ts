@@ -110,7 +110,7 @@ it("trades make what a naive twin says, and no unit more or less", async () => {
             ({ assetType }) => assetType === vault?.assetType,
           );
           if (vault === null || asset === undefined) continue;
-          const [text, owner] = [hexToString(vault.blob), ownerOf(vault.owner)];
+          const [text, owner] = [hexToString(vault.mintingBlob), ownerOf(vault.owner)];
           vaults.push({
             batch,
             slot,
@@ -160,7 +160,7 @@ it("trades make what a naive twin says, and no unit more or less", async () => {
           const made = await madeIn(d, sent);
           const told = made.vaults.map((vault) => ({
             owner: ownerOf(vault?.owner ?? ""),
-            name: `${vault?.assetType} ${hexToString(vault?.blob ?? "0x")}`,
+            name: `${vault?.assetType} ${hexToString(vault?.mintingBlob ?? "0x")}`,
             units: vault?.amount,
           }));
           expect(told).toEqual(outputs);

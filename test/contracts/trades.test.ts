@@ -142,7 +142,7 @@ describe("trades of two owners' vaults", () => {
     const id = numberToHex(99, { size: 32 });
     for (const kind of ["validium", "calldata", "blobs"] as const) {
       const batch = await commitAs[kind](d, [
-        { ...entry(raw, ann.address), blob: id },
+        { ...entry(raw, ann.address), mintingBlob: id },
         entry(gold, bob.address, "", 40n),
         entry(item, ann.address, "sword", 9n),
         entry(item, bob.address, "5", 8n),
@@ -166,7 +166,7 @@ describe("trades of two owners' vaults", () => {
           { ...base, slot: 3, asset: item, gives: 7n },
         ],
       ]);
-      expect(made.vaults.map((vault) => [vault?.blob, vault?.amount])).toEqual([
+      expect(made.vaults.map((vault) => [vault?.mintingBlob, vault?.amount])).toEqual([
         ["0x", 40n],
         [id, 1n],
         [toHex("5"), 7n],

@@ -87,11 +87,11 @@ describe("transfers", () => {
   const held = async (
     asset: { readonly token: Hex },
     owner: PrivateKeyAccount | undefined,
-    blob = "",
+    mintingBlob = "",
   ) =>
     (await d.viem.getContractAt("TransferableToken", asset.token)).read.held([
       key(owner).address,
-      keccak256(toHex(blob)),
+      keccak256(toHex(mintingBlob)),
     ]);
 
   describe.each(["validium", "calldata", "blobs"] as const)("of vaults in %s", (kind) => {

@@ -35,9 +35,9 @@ describe("a validium leaf that breaks the rules", () => {
 
   it("of no amount, or of too large a one", async () => {
     for (const asset of [d.assets.coin, d.assets.item]) {
-      const blob = asset === d.assets.coin ? "" : "1";
+      const mintingBlob = asset === d.assets.coin ? "" : "1";
       for (const amount of [0n, MAX_AMOUNT + 1n, 2n ** 64n - 1n]) {
-        await refuses(entry(asset, owner(), blob, amount), "ProofInvalid", (id) => [id]);
+        await refuses(entry(asset, owner(), mintingBlob, amount), "ProofInvalid", (id) => [id]);
       }
     }
   });
@@ -52,11 +52,11 @@ describe("a validium leaf that breaks the rules", () => {
     );
   });
 
-  it("of an ERC-20 with a blob, or of another token without or with too long a one", async () => {
+  it("of an ERC-20 with a minting blob, or of another token without or with too long a one", async () => {
     const long = "x".repeat(256);
-    await refuses(entry(d.assets.coin, owner(), "1"), "BlobLengthInvalid", (id) => [id, 1n]);
+    await refuses(entry(d.assets.coin, owner(), "1"), "MintingBlobLengthInvalid", (id) => [id, 1n]);
     for (const asset of [d.assets.card, d.assets.item]) {
-      await refuses(entry(asset, owner(), ""), "BlobLengthInvalid", (id) => [id, 0n]);
+      await refuses(entry(asset, owner(), ""), "MintingBlobLengthInvalid", (id) => [id, 0n]);
       await refuses(entry(asset, owner(), long), "ProofInvalid", (id) => [id]);
     }
   });
@@ -103,8 +103,10 @@ describe("a validium leaf that breaks the rules", () => {
       "{",
     ];
     for (const spelling of spellings) {
-      const blob: Hex = toHex(spelling);
-      await refuses(entry(d.assets.imxCard, owner(), spelling), "BlobInvalid", () => [blob]);
+      const mintingBlob: Hex = toHex(spelling);
+      await refuses(entry(d.assets.imxCard, owner(), spelling), "MintingBlobInvalid", () => [
+        mintingBlob,
+      ]);
     }
   });
 });

@@ -19,7 +19,7 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedEntries } from "../../core/l1/arguments.ts";
-import { tokenIdOf } from "../../core/protocol/blob.ts";
+import { tokenIdOf } from "../../core/protocol/minting-blob.ts";
 import { compactBytes } from "../../core/protocol/signature.ts";
 import { naiveWords } from "../core/naive/naive-words.ts";
 import { anyHash } from "../core/protocol/arbitrary.ts";
@@ -35,11 +35,15 @@ describe("Solidity and the vectors agree on", () => {
   const assets = vectors("assets").vectors;
   it.each(assets)(
     "asset type and id of $name",
-    async ({ standard, token, quantum, assetType, blob, mintableAssetId }) => {
+    async ({ standard, token, quantum, assetType, mintingBlob, mintableAssetId }) => {
       expect(await harness.read.assetType([STANDARD[standard], token, BigInt(quantum)])).toBe(
         BigInt(assetType),
       );
-      const id = await harness.read.mintableAssetId([STANDARD[standard], BigInt(assetType), blob]);
+      const id = await harness.read.mintableAssetId([
+        STANDARD[standard],
+        BigInt(assetType),
+        mintingBlob,
+      ]);
       expect(id).toBe(BigInt(mintableAssetId));
     },
   );
@@ -52,9 +56,9 @@ describe("Solidity and the vectors agree on", () => {
     );
   });
 
-  const tokens = vectors("blobs").vectors.filter(({ standard }) => standard !== "erc20");
+  const tokens = vectors("minting-blobs").vectors.filter(({ standard }) => standard !== "erc20");
   it.each(tokens)(
-    "the token id of $scheme blob $canonical",
+    "the token id of $scheme minting blob $canonical",
     async ({ scheme, canonical, tokenId }) => {
       const read = {
         mintmark: () => harness.read.mintmarkTokenId([canonical]),
@@ -66,7 +70,7 @@ describe("Solidity and the vectors agree on", () => {
     },
   );
 
-  it("which token any blob names, and which none, in each scheme", async () => {
+  it("which token any minting blob names, and which none, in each scheme", async () => {
     const numbers = fc.oneof(
       fc.bigInt({ min: 0n, max: 1n << 258n }).map(String),
       fc.constantFrom(maxUint256, maxUint256 + 1n, 10n ** 77n, 10n ** 78n).map(String),
@@ -86,43 +90,43 @@ describe("Solidity and the vectors agree on", () => {
       const place = at % (text.length + 1);
       return text.slice(0, place) + one + text.slice(place + 1);
     });
-    const blobs = fc.oneof(
+    const mintingBlobs = fc.oneof(
       fc.oneof(texts, spoilt).map((text) => toHex(text)),
       fc.uint8Array({ minLength: 31, maxLength: 33 }).map((bytes) => toHex(bytes)),
     );
-    const property = fc.asyncProperty(blobs, async (blob) => {
-      if (blob === "0x" || size(blob) > 255) return;
+    const property = fc.asyncProperty(mintingBlobs, async (mintingBlob) => {
+      if (mintingBlob === "0x" || size(mintingBlob) > 255) return;
       const named = (scheme: "mintmark" | "imx" | "raw32") => {
         try {
-          return tokenIdOf("erc721", scheme, blob);
+          return tokenIdOf("erc721", scheme, mintingBlob);
         } catch {
           return null;
         }
       };
       const told = [
-        await harness.read.mintmarkTokenId([blob]),
-        await harness.read.imxTokenId([blob]).then(([id]) => id, refusedByName),
-        await harness.read.rawTokenId([blob]).catch(refusedByName),
+        await harness.read.mintmarkTokenId([mintingBlob]),
+        await harness.read.imxTokenId([mintingBlob]).then(([id]) => id, refusedByName),
+        await harness.read.rawTokenId([mintingBlob]).catch(refusedByName),
       ];
-      expect(told, blob).toEqual([named("mintmark"), named("imx"), named("raw32")]);
+      expect(told, mintingBlob).toEqual([named("mintmark"), named("imx"), named("raw32")]);
     });
     await fc.assert(property, { numRuns: 300 });
   });
   const refusedByName = (error: Error) => {
-    expect(error.message).toContain("BlobInvalid");
+    expect(error.message).toContain("MintingBlobInvalid");
     return null;
   };
 
-  // Blobs that are no hex, too long, or empty never reach a token.
-  const refused = vectors("blobs").refused.filter(
+  // Minting blobs that are no hex, too long, or empty never reach a token.
+  const refused = vectors("minting-blobs").refused.filter(
     ({ scheme, standard, input }) =>
       scheme !== "mintmark" && standard !== "erc20" && isHex(input) && input.length % 2 === 0,
   );
-  it.each(refused)("refusing $scheme blob $input", async ({ scheme, input }) => {
+  it.each(refused)("refusing $scheme minting blob $input", async ({ scheme, input }) => {
     await viem.assertions.revertWithCustomError(
       harness.read[scheme === "imx" ? "imxTokenId" : "rawTokenId"]([input as Hex]) as never,
       harness,
-      "BlobInvalid",
+      "MintingBlobInvalid",
     );
   });
 
@@ -200,12 +204,14 @@ describe("Solidity and the vectors agree on", () => {
   });
 
   const elements = vectors("blob-elements");
-  const wordsOf = (vault: { owner: Address; amount: bigint; blob: Hex }, assetIndex: bigint) =>
-    harness.read.wordsOf([{ vaultId: 0n, chainId: 0n, assetType: 0n, ...vault }, assetIndex]);
+  const wordsOf = (
+    vault: { owner: Address; amount: bigint; mintingBlob: Hex },
+    assetIndex: bigint,
+  ) => harness.read.wordsOf([{ vaultId: 0n, chainId: 0n, assetType: 0n, ...vault }, assetIndex]);
   it.each(elements.vectors)(
     "the words of $name",
-    async ({ amount, blob, assetIndex, ...vector }) => {
-      const vault = { owner: elements.owner, amount: BigInt(amount), blob };
+    async ({ amount, mintingBlob, assetIndex, ...vector }) => {
+      const vault = { owner: elements.owner, amount: BigInt(amount), mintingBlob };
       const [head, continuations] = await wordsOf(vault, BigInt(assetIndex));
       const rest = continuations.slice(2).match(/.{62}/g) ?? [];
       const place = rest.length === 0 ? 0n : BigInt(elements.continuation);
@@ -221,8 +227,8 @@ describe("Solidity and the vectors agree on", () => {
     ["amount 2^63", 2n ** 63n, "0x"],
     ["amount 2^64 - 1", 2n ** 64n - 1n, "0x37"],
     ["a minting blob of 256 bytes", 1n, `0x${"78".repeat(256)}`],
-  ] as const)("no words for %s", async (_, amount, blob) => {
-    expect(await wordsOf({ owner: elements.owner, amount, blob }, 0n)).toEqual([0n, "0x"]);
+  ] as const)("no words for %s", async (_, amount, mintingBlob) => {
+    expect(await wordsOf({ owner: elements.owner, amount, mintingBlob }, 0n)).toEqual([0n, "0x"]);
   });
 
   it("the words of any vault", async () => {
@@ -230,7 +236,7 @@ describe("Solidity and the vectors agree on", () => {
       fc.bigInt({ min: 0n, max: 2n ** 256n }),
       fc.bigInt({ min: 0n, max: 2n ** 41n }),
     );
-    const blobs = fc.oneof(
+    const mintingBlobs = fc.oneof(
       ids.map((id) => toHex(String(id))),
       ids.map((id) => toHex(`{${id}}:{}`)),
       fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => toHex(bytes)),
@@ -245,14 +251,19 @@ describe("Solidity and the vectors agree on", () => {
       fc.bigInt({ min: 1n, max: 2n ** 41n }),
       fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }),
     );
-    const property = fc.asyncProperty(blobs, amounts, fc.nat(254), async (blob, amount, index) => {
-      const vault = { owner: elements.owner, amount, blob };
-      const { head, rest } = naiveWords(vault, index);
-      expect(await wordsOf(vault, BigInt(index))).toEqual([
-        BigInt(`0x${head}`),
-        `0x${rest.join("")}`,
-      ]);
-    });
+    const property = fc.asyncProperty(
+      mintingBlobs,
+      amounts,
+      fc.nat(254),
+      async (mintingBlob, amount, index) => {
+        const vault = { owner: elements.owner, amount, mintingBlob };
+        const { head, rest } = naiveWords(vault, index);
+        expect(await wordsOf(vault, BigInt(index))).toEqual([
+          BigInt(`0x${head}`),
+          `0x${rest.join("")}`,
+        ]);
+      },
+    );
     await fc.assert(property, { numRuns: 300 });
   });
 

@@ -284,7 +284,8 @@ describe("Solidity and the core agree on proofs", () => {
           }),
           ...(kind === 5 && { assetType: flipped(of.assetType, n % 250) }),
           ...(kind === 6 && { amount: 1n + (of.amount ^ BigInt(n)) }),
-          ...(kind === 7 && of.blob.length < 500 && { blob: `${of.blob}00` as Hash }),
+          ...(kind === 7 &&
+            of.mintingBlob.length < 500 && { mintingBlob: `${of.mintingBlob}00` as Hash }),
         });
         const chosen = present[which % present.length] as (typeof present)[number];
         const honest = proveVault(batch, chosen);

@@ -47,7 +47,10 @@ describe("a batch of withdrawals", () => {
       await commitRollup(d, slots),
       await commitValidium(
         d,
-        slots.map((slot) => ({ ...slot, blob: slot.blob === "0x" ? slot.blob : ("0x39" as Hex) })),
+        slots.map((slot) => ({
+          ...slot,
+          mintingBlob: slot.mintingBlob === "0x" ? slot.mintingBlob : ("0x39" as Hex),
+        })),
       ),
     ];
     await d.mature();

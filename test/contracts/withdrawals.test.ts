@@ -225,7 +225,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
       { siblings: siblings.toReversed() },
       { vault: { ...vault, amount: 6n } },
       { vault: { ...vault, owner: friend } },
-      { vault: { ...vault, blob: toHex("3") } },
+      { vault: { ...vault, mintingBlob: toHex("3") } },
       { vault: { ...vault, vaultId: vault.vaultId + 1n } },
       { vault: { ...vault, vaultId: vault.vaultId + 8n } },
       { vault: { ...vault, assetType: BigInt(d.assets.coin.assetType) } },
@@ -244,15 +244,15 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     ["chain", 1, 64],
     ["owner", 2, 160],
     ["amount", 4, 64],
-    ["blob", 5, 248],
-    ["blob's length", 6, 16],
+    ["minting blob", 5, 248],
+    ["minting blob's length", 6, 16],
   ])("need a vault whose %s is as wide as the interface says", async (_, word, bit) => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
     const args = withdrawArgs(request(batch, 0));
     const data = hexToBytes(
       encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args }),
     );
-    // The vault lies behind its offset, which is the first argument. Its blob is an offset too.
+    // The vault lies behind its offset, which is the first argument. Its minting blob is an offset too.
     const place = 4 + Number(hexToBigInt(toHex(data.slice(4, 36)))) + 32 * word + 31 - bit / 8;
     data[place] = 0x80;
     const call = () =>

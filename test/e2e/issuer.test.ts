@@ -177,7 +177,7 @@ describe("an issuer's process", () => {
         assetType: assetType("erc721", token, 1n),
         amount: 1n,
       };
-      const data = encodeBatchData(ids.map((id) => ({ ...vault, blob: toHex(id) })));
+      const data = encodeBatchData(ids.map((id) => ({ ...vault, mintingBlob: toHex(id) })));
       return { mode: "validium", batchNumber: 1, data, ...deriveBatch("validium", 1, data) };
     };
     const signal = AbortSignal.timeout(60_000);

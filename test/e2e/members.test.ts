@@ -142,7 +142,7 @@ describe("a committee of five processes", () => {
     async function nextBatch(text: string) {
       const [assetType, owner] = await typeAndOwner();
       const data = encodeBatchData([
-        { chainId: 31_337n, owner, assetType, amount: 1n, blob: toHex(text) },
+        { chainId: 31_337n, owner, assetType, amount: 1n, mintingBlob: toHex(text) },
       ]);
       const { batchRoot, vaultCount, dataHash } = deriveBatch("validium", batchNumber, data);
       return {

@@ -43,7 +43,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
       owner: lower(THIEF.address),
       assetType: assetType("erc721", token, 1n),
       amount: 1n,
-      blob: toHex(text),
+      mintingBlob: toHex(text),
     }));
     const data = encodeBatchData(entries);
     const batchNumber = batches++;
@@ -157,7 +157,10 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
       symbol: "FCRD",
       admin: ADMIN.address,
     } as const;
-    const { address } = await deployToken(far.by, far.contract, { ...config, blobScheme: "imx" });
+    const { address } = await deployToken(far.by, far.contract, {
+      ...config,
+      mintingBlobScheme: "imx",
+    });
     const registration = [2, BigInt(far.by.chainId), address, 1n, 0] as const;
     await send(
       near.chain.by,
@@ -169,7 +172,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     const [first = 0n, second = 0n] = await commit(address, ["{7}:{a}", "{7}:{b}"]);
     await relay();
     expect(await watch()).toEqual([[first, second]]);
-    // A token that reads blobs as names has two tokens of these.
+    // A token that reads minting blobs as names has two tokens of these.
     await commit(far.tokens.get("erc721") ?? "0x", ["{7}:{a}", "{7}:{b}"]);
     await relay();
     expect(await watch()).toEqual([]);

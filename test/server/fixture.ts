@@ -264,17 +264,17 @@ export function endpointOf(method: string, url: string): Endpoint | undefined {
 
 /** One entry of a mint for each standard; `n` keeps ERC-721 tokens apart. */
 export function entries({ erc20, erc721, erc1155 }: World, n: number) {
-  const blob = (text: string) => `0x${Buffer.from(text).toString("hex")}`;
+  const mintingBlob = (text: string) => `0x${Buffer.from(text).toString("hex")}`;
   return [
     { mintingBlob: "", assetId: erc20.assetId, amount: 250, dataAvailabilityMode: "validium" },
     {
-      mintingBlob: blob(String(n)),
+      mintingBlob: mintingBlob(String(n)),
       assetId: erc721.assetId,
       amount: 1,
       dataAvailabilityMode: "zk-rollup",
     },
     {
-      mintingBlob: blob("7"),
+      mintingBlob: mintingBlob("7"),
       assetId: erc1155.assetId,
       amount: "3",
       dataAvailabilityMode: "validium",

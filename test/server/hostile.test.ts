@@ -85,9 +85,9 @@ async function seed(tenant: Tenant, applicationId: string, key: string) {
   const ownerAddress = `0x${(tenant === "first" ? "1f" : "e2").repeat(20)}` as const;
   const { userId } = await world.engine.users.create(applicationId, { ownerAddress });
   const text = `${tenant}-token`;
-  const blob = `0x${Buffer.from(text).toString("hex")}`;
+  const mintingBlob = `0x${Buffer.from(text).toString("hex")}`;
   const mint = {
-    mintingBlob: blob,
+    mintingBlob,
     assetId: world.erc721.assetId,
     amount: 1,
     dataAvailabilityMode: "validium",
@@ -115,7 +115,7 @@ async function seed(tenant: Tenant, applicationId: string, key: string) {
       ...[userId, minted.body.mintId, drop.body.dropId, hook.body.webhookId, hook.body.secret],
       ...[url, keyId, applicationId],
     ],
-    inPrivate: [ownerAddress, blob.slice(2)],
+    inPrivate: [ownerAddress, mintingBlob.slice(2)],
   };
 }
 

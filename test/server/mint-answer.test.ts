@@ -60,7 +60,7 @@ test.each([
   });
   const framed = await engine.assets.add({
     standard: "erc721",
-    blobScheme: "imx",
+    mintingBlobScheme: "imx",
     contractAddress: `0x${"f7".repeat(20)}`,
     name: "Framed",
     symbol: "FRM",
@@ -81,7 +81,7 @@ test.each([
   const principal = await engine.keys.authenticate(key);
   const buffers = new BufferPool();
   let tokens = 0;
-  const blobOf = (of: typeof entry extends fc.Arbitrary<infer E> ? E : never): string => {
+  const mintingBlobOf = (of: typeof entry extends fc.Arbitrary<infer E> ? E : never): string => {
     if (!("name" in of)) return "";
     if (of.token === "erc1155") return hex(of.name);
     // No token twice: the first seven digits are its own.
@@ -94,7 +94,7 @@ test.each([
         userId: [...world.users, third][i],
         mints: mints.map((of) => ({
           assetId: assetIds[of.token],
-          mintingBlob: blobOf(of),
+          mintingBlob: mintingBlobOf(of),
           amount: of.amount,
           dataAvailabilityMode: of.mode,
         })),

@@ -217,32 +217,37 @@ describe("a bad mint gets its documented error and changes nothing", () => {
       () => request(coin({ amount: 1.5 })),
     ],
     [
-      "a blob that is not hex",
-      "blob_invalid",
+      "a minting blob that is not hex",
+      "minting_blob_invalid",
       ["0/mintingBlob"],
       () => request(nft("x", { mintingBlob: "zz" })),
     ],
     [
-      "half a byte of blob",
-      "blob_invalid",
+      "half a byte of minting blob",
+      "minting_blob_invalid",
       ["0/mintingBlob"],
       () => request(nft("x", { mintingBlob: "0x123" })),
     ],
-    ["a blob of 256 bytes", "blob_invalid", ["0/mintingBlob"], () => request(nft("x".repeat(256)))],
     [
-      "a blob on ERC-20",
-      "blob_invalid",
+      "a minting blob of 256 bytes",
+      "minting_blob_invalid",
+      ["0/mintingBlob"],
+      () => request(nft("x".repeat(256))),
+    ],
+    [
+      "a minting blob on ERC-20",
+      "minting_blob_invalid",
       ["0/mintingBlob"],
       () => request(coin({ mintingBlob: "31" })),
     ],
     [
-      "a blob that is no text",
-      "blob_invalid",
+      "a minting blob that is no text",
+      "minting_blob_invalid",
       ["0/mintingBlob"],
       () => request(nft("x", { mintingBlob: "1001" })),
     ],
     [
-      "an id and a blob",
+      "an id and a minting blob",
       "validation_failed",
       ["0/tokenId"],
       () => request(nft("x", { tokenId: "1001" })),
@@ -259,7 +264,12 @@ describe("a bad mint gets its documented error and changes nothing", () => {
       ["0/tokenId"],
       () => request({ ...nft("x"), mintingBlob: undefined }),
     ],
-    ["no blob on ERC-721", "blob_invalid", ["0/mintingBlob"], () => request(nft(""))],
+    [
+      "no minting blob on ERC-721",
+      "minting_blob_invalid",
+      ["0/mintingBlob"],
+      () => request(nft("")),
+    ],
     [
       "the same ERC-721 twice in one request",
       "duplicate_mint",
@@ -279,7 +289,7 @@ describe("a bad mint gets its documented error and changes nothing", () => {
       () => request(nft("taken", { mintingBlob: `0x${hex("taken").toUpperCase()}` })),
     ],
     [
-      "another blob for an ERC-1155 id",
+      "another minting blob for an ERC-1155 id",
       "token_id_conflict",
       ["0/mintingBlob"],
       () => request(coin({ assetId: imx, mintingBlob: hex("{1}:{two}") })),
@@ -339,7 +349,7 @@ describe("a bad mint gets its documented error and changes nothing", () => {
     notWhitelisted = await asset({})();
     notRegistered = await asset({})();
     await engine.assets.whitelist(notRegistered);
-    imx = await ready({ standard: "erc1155", blobScheme: "imx" });
+    imx = await ready({ standard: "erc1155", mintingBlobScheme: "imx" });
     capped = await ready({ standard: "erc20", supplyCap: 10n });
     for (const id of [notRegistered, imx, capped]) await engine.assets.enable(applicationId, id);
     const body = request(nft("taken"), coin({ assetId: imx, mintingBlob: hex("{1}:{one}") }));

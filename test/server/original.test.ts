@@ -7,7 +7,7 @@ import { createWorld, refusal } from "./fixture.ts";
 const world = await createWorld();
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** A mint as the original documents it: a blob, an asset, an amount, a mode. */
+/** A mint as the original documents it: a minting blob, an asset, an amount, a mode. */
 function body(id: string, mode: string) {
   const entry = { amount: "1", dataAvailabilityMode: mode };
   const mints = [
@@ -20,23 +20,26 @@ function body(id: string, mode: string) {
 
 describe("a mint", () => {
   let id = 0;
-  test.each(["/api/v1/mint", "/api/mint"])("by %s with blobs, amounts and modes", async (path) => {
-    for (const mode of ["validium", "zk-rollup"]) {
-      const { status, body: answer } = await world.send("POST", path, {
-        body: body(String(++id), mode),
-      });
-      expect(status).toBe(200);
-      expect(answer.vaults).toHaveLength(3);
-      expect(answer.transactions.map((one: { status: string }) => one.status)).toEqual(
-        Array(3).fill("accepted"),
-      );
-      expect(answer.vaults[0]).toMatchObject({
-        tokenId: String(id),
-        amount: "1",
-        dataAvailabilityMode: mode,
-      });
-    }
-  });
+  test.each(["/api/v1/mint", "/api/mint"])(
+    "by %s with minting blobs, amounts and modes",
+    async (path) => {
+      for (const mode of ["validium", "zk-rollup"]) {
+        const { status, body: answer } = await world.send("POST", path, {
+          body: body(String(++id), mode),
+        });
+        expect(status).toBe(200);
+        expect(answer.vaults).toHaveLength(3);
+        expect(answer.transactions.map((one: { status: string }) => one.status)).toEqual(
+          Array(3).fill("accepted"),
+        );
+        expect(answer.vaults[0]).toMatchObject({
+          tokenId: String(id),
+          amount: "1",
+          dataAvailabilityMode: mode,
+        });
+      }
+    },
+  );
 
   test.each([
     ["Validium", "validium"],

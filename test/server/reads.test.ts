@@ -257,8 +257,18 @@ test("another application's things are not found", async () => {
 describe("deposits", () => {
   test("are listed page by page, newest first, and to their application alone", async () => {
     const { engine, erc20, erc721 } = world;
-    const units = { owner: OWNER, assetType: erc20.assetType, amount: 7n, blob: "0x" } as const;
-    const token = { owner: OWNER, assetType: erc721.assetType, amount: 1n, blob: toHex("900") };
+    const units = {
+      owner: OWNER,
+      assetType: erc20.assetType,
+      amount: 7n,
+      mintingBlob: "0x",
+    } as const;
+    const token = {
+      owner: OWNER,
+      assetType: erc721.assetType,
+      amount: 1n,
+      mintingBlob: toHex("900"),
+    };
     const makings = [made(1, [units], 5n), made(2, [token], 6n, 900n)];
     await engine.operator.recordEvents(HOME, makings, 9n, { fromBlock: 0n, finalized: 9n });
 

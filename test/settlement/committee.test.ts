@@ -87,7 +87,7 @@ describe("a committee member", () => {
       "cap",
       sealed(0, [entry("erc20", "", 600n), entry("erc20", "", 401n)]),
     ],
-    ["an ERC-20 with a blob", "malformed", sealed(0, [entry("erc20", "1")])],
+    ["an ERC-20 with a minting blob", "malformed", sealed(0, [entry("erc20", "1")])],
   ])("refuses %s", async (_, reason, batch) => {
     const member = await newMember();
     await expect(sign(member, batch)).rejects.toMatchObject({ name: "Refusal", reason });
@@ -146,7 +146,7 @@ describe("a committee member", () => {
       expect(await sign(member, batch)).toMatch(/^0x/);
   });
 
-  test("refuses a token of an earlier batch, and another blob for a known ERC-1155 id", async () => {
+  test("refuses a token of an earlier batch, and another minting blob for a known ERC-1155 id", async () => {
     const member = await newMember();
     await take(member, first);
     const reason = "duplicate";

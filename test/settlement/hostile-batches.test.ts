@@ -66,11 +66,11 @@ function entryOf(assets: readonly Asset[], kind: Kind): VaultEntry | null {
   const owner = below(4) === 0 ? NOBODY : (at(USERS, below(2)).owner.address.toLowerCase() as Hex);
   const free = {
     amount: oneOf([1n, 1n, 5n]),
-    blob: oneOf<Hex>(["0x", toHex(`${tokenId++}`), toHex(`text ${tokenId++}`)]),
+    mintingBlob: oneOf<Hex>(["0x", toHex(`${tokenId++}`), toHex(`text ${tokenId++}`)]),
   };
   // The contract itself refuses other forms of calldata.
-  const blob = standard === "erc20" ? "0x" : toHex(`${tokenId++}`);
-  const lawful = { amount: standard === "erc721" ? 1n : free.amount, blob } as const;
+  const mintingBlob = standard === "erc20" ? "0x" : toHex(`${tokenId++}`);
+  const lawful = { amount: standard === "erc721" ? 1n : free.amount, mintingBlob } as const;
   return { ...asset, owner, ...(kind === "calldata" || below(2) === 0 ? lawful : free) };
 }
 
@@ -87,7 +87,7 @@ async function hostile(
     ...at(assets, 0),
     owner: at(USERS, 0).owner.address,
     amount: 7n,
-    blob: "0x",
+    mintingBlob: "0x",
   } as VaultEntry);
   if (kind !== "blobs") {
     const data = encodeBatchData(entries);
@@ -196,7 +196,7 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
   const late = await deployToken(chain.by, chain.settlement.address, {
     ...({ standard: "erc721", name: "Late", symbol: "LATE", admin: ADMIN.address } as const),
   });
-  await l1.registerAsset({ ...FAR, blobScheme: "mintmark" });
+  await l1.registerAsset({ ...FAR, mintingBlobScheme: "mintmark" });
   const strange: Asset[] = [
     { standard: "erc721", chainId: 31_337n, assetType: assetType("erc721", late.address, 1n) },
     {
@@ -263,7 +263,8 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
       const vaultId = packVaultId({ ...batch, slot });
       const name = `seed ${started}, vault ${vaultId}: ${stringify(entry)}`;
       // Only a mirror of that chain could pay it.
-      const isFar = entry?.chainId === FAR.chainId && entry.owner !== NOBODY && entry.blob === "0x";
+      const isFar =
+        entry?.chainId === FAR.chainId && entry.owner !== NOBODY && entry.mintingBlob === "0x";
       const isPaid = isFar || (entry !== null && (await isPaidByL1(batch, vaultId, archive)));
       paid += isPaid ? 1 : 0;
       const proof = restored.proofs.vault(vaultId);

@@ -150,7 +150,9 @@ class HostileOperator {
 
 function tokensOn(commits: readonly SealedBatch[]): string[] {
   const validium = commits.filter(({ mode }) => mode === "validium");
-  return validium.flatMap(({ data }) => decodeBatch(data).slots.map((vault) => vault?.blob ?? ""));
+  return validium.flatMap(({ data }) =>
+    decodeBatch(data).slots.map((vault) => vault?.mintingBlob ?? ""),
+  );
 }
 
 describe("a hostile operator with two histories", () => {

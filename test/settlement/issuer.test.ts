@@ -89,7 +89,7 @@ function minted(
   amount = 1n,
   owner: Address = OWNER,
 ): RecordedMint {
-  return { id: `order-${nextId++}`, token: TOKENS[token], owner, amount, blob: toHex(text) };
+  return { id: `order-${nextId++}`, token: TOKENS[token], owner, amount, mintingBlob: toHex(text) };
 }
 
 /** L1 has taken this batch, finally; the newest one of its mode. */
@@ -352,7 +352,7 @@ describe("a local record of mints", () => {
     ["validation_failed", { id: "a b" }],
     ["validation_failed", { owner: `0x${"00".repeat(20)}` }],
     ["amount_out_of_range", { amount: 0n }],
-    ["blob_invalid", { blob: "0xzz" }],
+    ["minting_blob_invalid", { mintingBlob: "0xzz" }],
     ["validation_failed", { tokenId: 1n }],
   ])("refuses with %s what is no mint", async (code, part) => {
     const record = new LocalMintRecord(new MemoryLevel());

@@ -19,7 +19,7 @@ test("a preflight of a large batch gives the event loop passes, and finds the sl
     chainId: registry.settlement.chainId,
     contractAddress: TOKENS.erc721,
     assetType: TYPES.erc721,
-    blobScheme: "mintmark",
+    mintingBlobScheme: "mintmark",
     unavailableReason: null,
   };
   const asked: bigint[][] = [];

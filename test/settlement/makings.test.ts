@@ -181,7 +181,7 @@ describe("tokens that come back from L1", () => {
     const { batchRoot, vaultCount, sequence } = made.args;
     const asset = (await engine.assets.list(principal.applicationId)).data[0];
     const args = [
-      { ...receipt, assetType: BigInt(asset?.assetType ?? "0x0"), amount: 5n, blob: "0x" },
+      { ...receipt, assetType: BigInt(asset?.assetType ?? "0x0"), amount: 5n, mintingBlob: "0x" },
       { batchRoot, vaultCount, committedAt: 0n, sequence },
       { siblings: [], assetIndex: 0, assetSiblings: [] },
       2n,

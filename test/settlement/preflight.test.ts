@@ -101,7 +101,11 @@ describe("a foreign ERC-1155 token", () => {
     );
     await chain.mine(20);
     const names = { name: "Foreign", symbol: "FRN" };
-    const facts = { standard: "erc1155", contractAddress: address, blobScheme: "raw32" } as const;
+    const facts = {
+      standard: "erc1155",
+      contractAddress: address,
+      mintingBlobScheme: "raw32",
+    } as const;
     const assetId = await readyAsset(engine, principal.applicationId, { ...facts, ...names });
     const mintIds = (ids: readonly number[], user = 0) =>
       engine.mint(principal, {

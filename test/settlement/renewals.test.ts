@@ -95,7 +95,7 @@ describe("an owner's renewal by exit kits", () => {
     const onSent = (txHash: string) => sent.push(txHash);
     const { txHash, vaults: made } = await renew(world, kits, 0, { onSent });
     expect(sent).toEqual([txHash]);
-    expect(made).toMatchObject([{ owner: addressOf(world, 0), amount: 310n, blob: "0x" }]);
+    expect(made).toMatchObject([{ owner: addressOf(world, 0), amount: 310n, mintingBlob: "0x" }]);
     const { vaultId } = at(made, 0);
     await settler.round();
     await becomeFinal(world);

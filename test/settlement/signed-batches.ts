@@ -54,7 +54,7 @@ export const registry: AssetReader = {
       const known = {
         standard,
         token: TOKENS[standard],
-        blobScheme: "mintmark",
+        mintingBlobScheme: "mintmark",
         since: 0n,
       } as const;
       if (assetType === NEW_TYPE || assetType === TYPES[standard]) return { ...known, quantum: 1n };
@@ -64,7 +64,13 @@ export const registry: AssetReader = {
 };
 
 export function entry(standard: Standard, text = "", amount = 1n): VaultEntry {
-  return { chainId: 31_337n, owner: OWNER, assetType: TYPES[standard], amount, blob: toHex(text) };
+  return {
+    chainId: 31_337n,
+    owner: OWNER,
+    assetType: TYPES[standard],
+    amount,
+    mintingBlob: toHex(text),
+  };
 }
 
 /** Records that are no vault's words, which L1 takes all the same: by name, a tag and a payload. */
@@ -139,7 +145,7 @@ export async function sealedBlobs(
   return { ...place, content, dataHash: content, batchRoot: root, data: blobBatchData(batch) };
 }
 
-/** The other blob of a text's ERC-1155 id. */
+/** The other minting blob of a text's ERC-1155 id. */
 export function decimalOf(text: string): string {
   return BigInt(bytesToHex(keccak256(new TextEncoder().encode(text)))).toString();
 }

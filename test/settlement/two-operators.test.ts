@@ -161,7 +161,7 @@ async function expectBothAlike(): Promise<void> {
       const { standard, address, quantum } = at(chain.tokens, 1);
       const swords = assetType(standard, address, quantum);
       for (const vault of decodeBatch(data).slots) {
-        if (vault !== null && vault.assetType === swords) tokens.push(vault.blob);
+        if (vault !== null && vault.assetType === swords) tokens.push(vault.mintingBlob);
       }
     }
   }

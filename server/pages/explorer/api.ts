@@ -153,7 +153,7 @@ export async function readOwnVaults(
       ({
         ...each,
         owner: each.ownerAddress,
-        blob: each.mintingBlob,
+        mintingBlob: each.mintingBlob,
         unsealedAsset: each.standing === "arriving" ? each.assetId : null,
       }) as OwnVault,
   );

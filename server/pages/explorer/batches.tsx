@@ -1,5 +1,5 @@
 import * as protocol from "../../../core/protocol/verifier.ts";
-import { blobText, counted, moment, sentenceOf } from "../shared/format.ts";
+import { counted, mintingBlobText, moment, sentenceOf } from "../shared/format.ts";
 import {
   type Column,
   code,
@@ -257,7 +257,10 @@ async function recomputed(batch: Batch) {
 
 const VAULT_COLUMNS: readonly Column<protocol.VaultContent>[] = [
   ["Vault", ({ vaultId }) => <VaultLink of={vaultId} />],
-  ["Token", ({ blob }) => (blob === "0x" ? "fungible" : blobText(blob))],
+  [
+    "Token",
+    ({ mintingBlob }) => (mintingBlob === "0x" ? "fungible" : mintingBlobText(mintingBlob)),
+  ],
   ["Amount", (vault) => <Amount of={vault} />, "number"],
   ["Owner", ({ owner }) => <Id of={owner} />],
 ];

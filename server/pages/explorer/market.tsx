@@ -141,7 +141,7 @@ function Offer({ own, order, children }: OfferProps) {
     vaultId: BigInt(vaultId),
     chainId: 0n,
     assetType: assetId as `0x${string}`,
-    blob: tokenId === null ? "0x" : "0x00",
+    mintingBlob: tokenId === null ? "0x" : "0x00",
   });
   const label = itemText(give);
   const name = tokenId === null ? null : textIn(metadata, "name");

@@ -80,7 +80,7 @@ export function numbered(name: string, tokenId: string): string {
 
 /** The name of a vault's token, its picture's address, and its amounts in words. */
 export function useLook(vault: OwnVault) {
-  const { name, symbol, decimals, quantum, tokenId, blob, unsealedAsset } = vault;
+  const { name, symbol, decimals, quantum, tokenId, mintingBlob, unsealedAsset } = vault;
   const metadata = { decimals, quantum, symbol, ...useMetadata(vault) };
   // The metadata of a contract is not yet that of its token.
   const own = unsealedAsset === null ? textIn(metadata, "name") : null;
@@ -90,7 +90,7 @@ export function useLook(vault: OwnVault) {
     label,
     image: textIn(metadata, "image"),
     description: textIn(metadata, "description"),
-    amountOf: (units: bigint) => amountText(units, blob, metadata),
+    amountOf: (units: bigint) => amountText(units, mintingBlob, metadata),
   };
 }
 

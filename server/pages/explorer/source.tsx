@@ -271,9 +271,9 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
       token: protocol.Hex,
       recipient: protocol.Hex,
       quantity: bigint,
-      blob: protocol.Hex,
+      mintingBlob: protocol.Hex,
     ) {
-      const data = encodeFunctionData({ abi: MINT, args: [recipient, quantity, blob] });
+      const data = encodeFunctionData({ abi: MINT, args: [recipient, quantity, mintingBlob] });
       try {
         await ask("eth_call", { from: contract, to: token, data }, "latest");
         return null;

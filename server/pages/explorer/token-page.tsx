@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type Hex, quantizedAmount } from "../../../core/protocol/verifier.ts";
-import { blobText, counted, sentenceOf } from "../shared/format.ts";
+import { counted, mintingBlobText, sentenceOf } from "../shared/format.ts";
 import {
   Action,
   Button,
@@ -421,7 +421,8 @@ function Vaults({ own, vaults }: { own: Own; vaults: readonly OwnVault[] }) {
 }
 
 function Details({ own, vault }: { own: Own; vault: OwnVault }) {
-  const { vaultId, batchId, amount, blob, assetType, contractAddress, chainId, hops } = vault;
+  const { vaultId, batchId, amount, mintingBlob, assetType, contractAddress, chainId, hops } =
+    vault;
   const [isAsked, setAsked] = useState(false);
   const save = async () => {
     const response = await asOwner(own.signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`);
@@ -444,7 +445,7 @@ function Details({ own, vault }: { own: Own; vault: OwnVault }) {
           ],
           ["Units", amount.toLocaleString("en")],
           ["Transfers", hops === 0 ? null : String(hops)],
-          ["Minting blob", blobText(blob)],
+          ["Minting blob", mintingBlobText(mintingBlob)],
           ["Token", code(contractAddress)],
           ["Asset type", code(assetType)],
           ["Chain", String(chainId)],

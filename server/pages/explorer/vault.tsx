@@ -6,7 +6,7 @@ import {
   vaultLeaf,
   verifyVaultProof,
 } from "../../../core/protocol/verifier.ts";
-import { blobText, counted, grouped } from "../shared/format.ts";
+import { counted, grouped, mintingBlobText } from "../shared/format.ts";
 import { code, type Fact, Facts, Later, Notice, OnDemand } from "../shared/parts.tsx";
 import { Problem } from "../shared/request.ts";
 import { Amount, isImage, Picture, readMetadata, textIn } from "../shared/tokens.tsx";
@@ -65,7 +65,7 @@ export async function vaultView(vaultId: string) {
         of={[
           ["Owner", code(vault.owner)],
           ["Amount", <Amount key="amount" of={vault} />],
-          ["Minting blob", blobText(vault.blob)],
+          ["Minting blob", mintingBlobText(vault.mintingBlob)],
           ["Asset type", code(vault.assetType)],
           ["Chain", String(vault.chainId)],
         ]}
@@ -120,7 +120,7 @@ function contentCheck(shown: OwnVault, proof: Proof): Check {
         tipOwnerOf(proof) === shown.owner &&
         vault.chainId === shown.chainId &&
         vault.assetType === shown.assetType &&
-        vault.blob === shown.blob &&
+        vault.mintingBlob === shown.mintingBlob &&
         (hops.length > 0 || vault.amount === shown.amount);
       return judged(isSame, `vault ${tipIdOf(proof)} of ${tipOwnerOf(proof)}`);
     },
@@ -234,7 +234,7 @@ async function paidOut(
       token,
       vault.owner,
       (vault.amount - withdrawn) * quantum,
-      vault.blob,
+      vault.mintingBlob,
     );
     const answer =
       refusal === null ? "yes, its token takes it" : `refused by its token: ${refusal}`;

@@ -6,10 +6,10 @@ export function brief(id: string): string {
 }
 
 /** The identifier text of a minting blob, or its hex if not printable; empty for an ERC-20. */
-export function blobText(blob: Hex): string {
-  if (blob === "0x") return "none";
-  const text = new TextDecoder().decode(hexToBytes(blob));
-  return /^[\x20-\x7e]+$/.test(text) ? text : blob;
+export function mintingBlobText(mintingBlob: Hex): string {
+  if (mintingBlob === "0x") return "none";
+  const text = new TextDecoder().decode(hexToBytes(mintingBlob));
+  return /^[\x20-\x7e]+$/.test(text) ? text : mintingBlob;
 }
 
 /** Seconds since 1970 as a time in the visitor's language. */

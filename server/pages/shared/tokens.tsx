@@ -10,7 +10,7 @@ import { orNull, request } from "./request.ts";
 // page fetches those only on request.
 
 export type Metadata = Readonly<Record<string, unknown>>;
-type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob"> & {
+type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "mintingBlob"> & {
   /** The asset of a vault that is not public yet: only its contract's metadata can be asked for. */
   readonly unsealedAsset?: string | null;
 };
@@ -22,11 +22,11 @@ export function readMetadata({
   vaultId,
   chainId,
   assetType,
-  blob,
+  mintingBlob,
   unsealedAsset,
 }: Vault): Promise<Metadata | null> {
   // All vaults of an ERC-20 have one answer.
-  const key = unsealedAsset ?? (blob === "0x" ? `${chainId} ${assetType}` : `${vaultId}`);
+  const key = unsealedAsset ?? (mintingBlob === "0x" ? `${chainId} ${assetType}` : `${vaultId}`);
   const path = unsealedAsset
     ? `/public/v1/metadata/${unsealedAsset}`
     : `/public/v1/vaults/${vaultId}/metadata`;
@@ -55,9 +55,9 @@ export function textIn(metadata: Metadata, name: string): string | null {
  * Whole tokens with their symbol, as a wallet shows them; units of a token whose decimals nobody
  * has told.
  */
-export function amountText(amount: bigint, blob: Hex, metadata: Metadata): string {
+export function amountText(amount: bigint, mintingBlob: Hex, metadata: Metadata): string {
   const { decimals, quantum, symbol } = metadata;
-  if (blob !== "0x") return amount.toLocaleString("en");
+  if (mintingBlob !== "0x") return amount.toLocaleString("en");
   if (typeof decimals !== "number" || typeof quantum !== "string") return counted(amount, "unit");
   const whole = grouped(decimalAmount(amount, { decimals, quantum: BigInt(quantum) }));
   return typeof symbol === "string" ? `${whole} ${symbol}` : whole;
@@ -65,7 +65,7 @@ export function amountText(amount: bigint, blob: Hex, metadata: Metadata): strin
 
 /** An amount of a vault's token. Its characters cannot reorder what stands beside it. */
 export function Amount({ of, amount = of.amount }: { of: VaultContent; amount?: bigint }) {
-  return <bdi>{amountText(amount, of.blob, useMetadata(of))}</bdi>;
+  return <bdi>{amountText(amount, of.mintingBlob, useMetadata(of))}</bdi>;
 }
 
 interface PictureProps {

@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
-import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES } from "../../../core/index.ts";
+import { LevelJournal, MAX_AMOUNT, MINTING_BLOB_SCHEMES, MODES } from "../../../core/index.ts";
 import { address, batchId, mode, page, pageOf, standard, uuid } from "../../routes/api/fields.ts";
 import { writerOf } from "../../routes/api/writer.ts";
 import { asset } from "../../routes/assets.ts";
@@ -44,8 +44,10 @@ const facts = z
       .min(0)
       .max(255, "Give at most 255.")
       .describe("decimals of the token; default 0"),
-    blobScheme: z.enum(BLOB_SCHEMES).describe("how blobs name token ids; default mintmark"),
-    rawBlobs: z
+    mintingBlobScheme: z
+      .enum(MINTING_BLOB_SCHEMES)
+      .describe("how minting blobs name token ids; default mintmark"),
+    rawMintingBlobs: z
       .boolean("Give true or false.")
       .describe("true to accept minting blobs of any bytes; default false, text only"),
     dataAvailabilityMode: mode
@@ -84,7 +86,8 @@ export const LEDGER_OPERATIONS = {
     run: (engine, input) => engine.assets.add(input),
   }),
   "assets.change": operation({
-    summary: "change an asset: its mode and its blobs at any time, all else before the first mint",
+    summary:
+      "change an asset: its mode and its minting blobs at any time, all else before the first mint",
     examples: [`${ASSET_ID} --mode zk-rollup`, `${ASSET_ID} --standard erc1155 --scheme imx`],
     input: ofAsset.extend({ ...token.partial().shape, ...facts.shape }),
     args: ["assetId"],

@@ -98,9 +98,13 @@ export const SETTLEMENT_OPERATIONS = {
       }
       // This chain's node cannot read a token of another chain.
       const isHere = asset.chainId === settlement.chainId;
-      // Mints in a scheme other than L1's could never be withdrawn. An ERC-20 has no blobs.
-      if (isHere && asset.standard !== "erc20" && registered?.blobScheme !== asset.blobScheme) {
-        const detail = `L1 reads this token's blobs as ${registered?.blobScheme}; the asset here has ${asset.blobScheme}, permanently.`;
+      // Mints in a scheme other than L1's could never be withdrawn. An ERC-20 has no minting blobs.
+      if (
+        isHere &&
+        asset.standard !== "erc20" &&
+        registered?.mintingBlobScheme !== asset.mintingBlobScheme
+      ) {
+        const detail = `L1 reads this token's minting blobs as ${registered?.mintingBlobScheme}; the asset here has ${asset.mintingBlobScheme}, permanently.`;
         throw new MintmarkError("validation_failed", detail);
       }
       const transferable = isHere && (await l1.isTransferable(asset));

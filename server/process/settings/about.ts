@@ -115,7 +115,7 @@ export const ABOUT_DEPLOYMENT = {
     "yes: allow a change delay of 0, or a maturity below the chain's finality and ten minutes, on a public chain too.",
   MINTMARK_DEPLOYMENTS: "Folder of the deployment records.",
   MINTMARK_TOKEN:
-    'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "issuer" (who must consent to its mints), "lockMinter", "transferable" (true: owners can transfer its vaults, for ever; default false), "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721, erc1155): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
+    'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "issuer" (who must consent to its mints), "lockMinter", "transferable" (true: owners can transfer its vaults, for ever; default false), "cap" and "quantum" (erc20), "mintingBlobScheme" ("mintmark" or "imx"), "royalty" (erc721, erc1155): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
   MINTMARK_MIRROR_RPC_URL:
     "Also deploys a mirror for tokens of this other chain; the same key pays there.",
   MINTMARK_MIRROR_ADMIN:

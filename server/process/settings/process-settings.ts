@@ -224,7 +224,7 @@ export const tokenSetting = z.strictObject({
   quantum: integer.optional(),
   uri: z.string().optional(),
   royalty: z.strictObject({ receiver: address("an address"), fraction: integer }).optional(),
-  blobScheme: z.enum(["mintmark", "imx"]).optional(),
+  mintingBlobScheme: z.enum(["mintmark", "imx"]).optional(),
   admin: address("an address").optional(),
   issuer: address("an address").optional(),
   lockMinter: z.boolean().optional(),

@@ -69,14 +69,14 @@ describe.each(["coin", "card", "item"] as const)("the minter lock of a %s", (kin
 
   it("leaves minting as it was", async () => {
     await token.write.lockMinter(d.by("admin"));
-    const blob = kind === "coin" ? "0x" : toHex("7");
-    await token.write.mintFor([stranger, 1n, blob], d.by("minter"));
-    expect(await d[kind].read.blobScheme()).toBe(SCHEME.mintmark);
+    const mintingBlob = kind === "coin" ? "0x" : toHex("7");
+    await token.write.mintFor([stranger, 1n, mintingBlob], d.by("minter"));
+    expect(await d[kind].read.mintingBlobScheme()).toBe(SCHEME.mintmark);
   });
 });
 
 it("a token says which scheme it reads", async () => {
   const d = await fresh();
-  expect(await d.imxCard.read.blobScheme()).toBe(SCHEME.imx);
-  expect(await d.imxItem.read.blobScheme()).toBe(SCHEME.imx);
+  expect(await d.imxCard.read.mintingBlobScheme()).toBe(SCHEME.imx);
+  expect(await d.imxItem.read.mintingBlobScheme()).toBe(SCHEME.imx);
 });

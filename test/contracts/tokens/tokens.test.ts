@@ -21,8 +21,8 @@ beforeEach(async () => {
 });
 
 describe("MintableERC20", () => {
-  const mint = (to: Address, quantity: bigint, blob: `0x${string}` = "0x") =>
-    d.coin.write.mintFor([to, quantity, blob], d.by("minter"));
+  const mint = (to: Address, quantity: bigint, mintingBlob: `0x${string}` = "0x") =>
+    d.coin.write.mintFor([to, quantity, mintingBlob], d.by("minter"));
 
   it("says what it is", async () => {
     expect(await d.coin.read.name()).toBe("Coin");
@@ -66,7 +66,7 @@ describe("MintableERC20", () => {
   });
 
   it("refuses a minting blob: its units are all alike", async () => {
-    await d.refuses(mint(owner, 1n, "0x31"), d.coin, "BlobNotEmpty", ["0x31"]);
+    await d.refuses(mint(owner, 1n, "0x31"), d.coin, "MintingBlobNotEmpty", ["0x31"]);
   });
 
   it("keeps to its cap, to the unit, and has none when it is the largest number", async () => {
@@ -80,10 +80,10 @@ describe("MintableERC20", () => {
 });
 
 describe("MintableERC721", () => {
-  const mint = (blob: string, quantity = 1n) =>
-    d.card.write.mintFor([owner, quantity, toHex(blob)], d.by("minter"));
-  const mintImx = (blob: string) =>
-    d.imxCard.write.mintFor([owner, 1n, toHex(blob)], d.by("minter"));
+  const mint = (mintingBlob: string, quantity = 1n) =>
+    d.card.write.mintFor([owner, quantity, toHex(mintingBlob)], d.by("minter"));
+  const mintImx = (mintingBlob: string) =>
+    d.imxCard.write.mintFor([owner, 1n, toHex(mintingBlob)], d.by("minter"));
 
   it("says what it is", async () => {
     expect(await d.card.read.name()).toBe("Card");
@@ -134,8 +134,8 @@ describe("MintableERC721", () => {
     [String(maxUint256 + 1n), hashedId(String(maxUint256 + 1n))],
     ["-1", hashedId("-1")],
     ["{7}:{}", hashedId("{7}:{}")],
-  ])("reads %s in the mintmark scheme", async (blob, id) => {
-    await mint(blob);
+  ])("reads %s in the mintmark scheme", async (mintingBlob, id) => {
+    await mint(mintingBlob);
     expect(await d.card.read.ownerOf([id])).toBe(owner);
     expect(await d.card.read.blueprints([id])).toBe("0x");
   });
@@ -145,8 +145,8 @@ describe("MintableERC721", () => {
     ["{12}:{onchain: blue}", 12n, "onchain: blue"],
     ["{12}:{}:{}", 12n, "}:{"],
     [`{${maxUint256}}:{x}`, maxUint256, "x"],
-  ])("reads %s in the imx scheme, and keeps its blueprint", async (blob, id, blueprint) => {
-    await mintImx(blob);
+  ])("reads %s in the imx scheme, and keeps its blueprint", async (mintingBlob, id, blueprint) => {
+    await mintImx(mintingBlob);
     expect(await d.imxCard.read.ownerOf([id])).toBe(owner);
     expect(await d.imxCard.read.blueprints([id])).toBe(toHex(blueprint));
   });
@@ -178,7 +178,7 @@ describe("MintableERC721", () => {
   });
 
   it("is moved only by its owner and by approved accounts", async () => {
-    for (const blob of ["1", "2", "3"]) await mint(blob);
+    for (const mintingBlob of ["1", "2", "3"]) await mint(mintingBlob);
     await d.refuses(
       d.card.write.transferFrom([owner, friend, 1n], d.by("friend")),
       d.card,
@@ -227,8 +227,8 @@ describe("MintableERC721", () => {
 });
 
 describe("MintableERC1155", () => {
-  const mint = (blob: string, quantity: bigint, to = owner) =>
-    d.item.write.mintFor([to, quantity, toHex(blob)], d.by("minter"));
+  const mint = (mintingBlob: string, quantity: bigint, to = owner) =>
+    d.item.write.mintFor([to, quantity, toHex(mintingBlob)], d.by("minter"));
 
   it("says what it is", async () => {
     expect(await d.item.read.name()).toBe("Item");
@@ -273,13 +273,13 @@ describe("MintableERC1155", () => {
   });
 
   it("reads the imx scheme, whatever the blueprint, and nothing else", async () => {
-    const mintImx = (blob: string) =>
-      d.imxItem.write.mintFor([owner, 2n, toHex(blob)], d.by("minter"));
+    const mintImx = (mintingBlob: string) =>
+      d.imxItem.write.mintFor([owner, 2n, toHex(mintingBlob)], d.by("minter"));
     await mintImx("{7}:{blue}");
     await mintImx("{7}:{}");
     expect(await d.imxItem.read.balanceOf([owner, 7n])).toBe(4n);
-    for (const blob of ["7", "{07}:{}", "{7}", ""]) {
-      await d.refuses(mintImx(blob), d.imxItem, "BlobInvalid", [toHex(blob)]);
+    for (const mintingBlob of ["7", "{07}:{}", "{7}", ""]) {
+      await d.refuses(mintImx(mintingBlob), d.imxItem, "MintingBlobInvalid", [toHex(mintingBlob)]);
     }
   });
 

@@ -168,8 +168,8 @@ const WRONG: Readonly<Record<string, Call>> = {
   "an asset of a negative chain": (engine) => engine.assets.add({ ...asset, chainId: -1n }),
   "an asset of a chain past 2^64": (engine) => engine.assets.add({ ...asset, chainId: 1n << 64n }),
   "an asset of a chain in a number": (engine) => engine.assets.add({ ...asset, chainId: 31_337 }),
-  "an asset of an unknown blob scheme": (engine) =>
-    engine.assets.add({ ...asset, blobScheme: "other" }),
+  "an asset of an unknown minting blob scheme": (engine) =>
+    engine.assets.add({ ...asset, mintingBlobScheme: "other" }),
   "a key that expired before 1970": (engine, { tenant }) =>
     engine.keys.issue(tenant.applicationId, { expiresAt: -1 }),
   "a key that expires past any time": (engine, { tenant }) =>

@@ -5,10 +5,10 @@ import { decimalAmount, quantizedAmount } from "../../../core/protocol/quantized
 import type { Fixture } from "./fixture.ts";
 import {
   all,
-  blobOf,
   fixture,
   knownAsset,
   memory,
+  mintingBlobOf,
   mintOf,
   OWNERS,
   openTest,
@@ -329,11 +329,11 @@ describe("a mint by quantity", () => {
   });
 
   it("spells ids as the asset's scheme does, and stops before 2^256", async ({ engine, made }) => {
-    const assetId = await numbered(made, (1n << 64n) - 1n, { blobScheme: "imx" });
+    const assetId = await numbered(made, (1n << 64n) - 1n, { mintingBlobScheme: "imx" });
     const { vaults } = await mintTo(made, { assetId, quantity: 2 });
     const ids = [(1n << 64n) - 1n, 1n << 64n];
     expect(vaults.map(({ mintingBlob }) => mintingBlob)).toEqual(
-      ids.map((id) => blobOf(`{${id}}:{}`)),
+      ids.map((id) => mintingBlobOf(`{${id}}:{}`)),
     );
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
@@ -372,7 +372,7 @@ describe("a mint by quantity", () => {
 
   it.for([
     ["an id of a numbered asset", { tokenId: "5" }, "tokenId"],
-    ["a blob of a numbered asset", { mintingBlob: "31" }, "mintingBlob"],
+    ["a minting blob of a numbered asset", { mintingBlob: "31" }, "mintingBlob"],
     ["a quantity beside an id", { quantity: 1, tokenId: "5" }, "quantity"],
     ["a quantity of 0", { quantity: 0 }, "quantity"],
     ["half a token", { quantity: 1.5 }, "quantity"],

@@ -20,7 +20,7 @@ const CONTRACT = `0x${"ca".repeat(20)}` as const;
  * it.
  */
 async function wrong(made: Fixture) {
-  const assetId = await knownAsset(made.engine, "erc1155", { blobScheme: "imx" });
+  const assetId = await knownAsset(made.engine, "erc1155", { mintingBlobScheme: "imx" });
   await made.engine.assets.enable(made.tenant.applicationId, assetId);
   return assetId;
 }
@@ -35,10 +35,10 @@ describe("an asset without mints", () => {
     const { engine, tenant } = made;
     const assetId = await wrong(made);
     const { contractAddress } = await engine.assets.get(tenant.applicationId, assetId);
-    await engine.assets.change(assetId, { blobScheme: "mintmark" });
+    await engine.assets.change(assetId, { mintingBlobScheme: "mintmark" });
     expect(await engine.assets.get(tenant.applicationId, assetId)).toMatchObject({
       standard: "erc1155",
-      blobScheme: "mintmark",
+      mintingBlobScheme: "mintmark",
       contractAddress,
       whitelisted: true,
       registered: true,
@@ -159,11 +159,11 @@ describe("an asset without mints", () => {
 });
 
 describe("an asset with mints", () => {
-  it("can change only its default mode and rawBlobs", async ({ engine, assets, made }) => {
+  it("can change only its default mode and rawMintingBlobs", async ({ engine, assets, made }) => {
     await mint(made, mintOf(assets.erc721, "1"));
     for (const changes of [
       { standard: "erc1155" },
-      { blobScheme: "imx" },
+      { mintingBlobScheme: "imx" },
       { name: "Other" },
       { supplyCap: 5n },
     ] as const) {
@@ -172,7 +172,7 @@ describe("an asset with mints", () => {
       );
     }
     expect((await refusal(engine.assets.remove(assets.erc721))).code).toBe("asset_minted");
-    const changes = { rawBlobs: true, dataAvailabilityMode: "validium" } as const;
+    const changes = { rawMintingBlobs: true, dataAvailabilityMode: "validium" } as const;
     expect(await engine.assets.change(assets.erc721, changes)).toMatchObject({
       ...changes,
       minted: 1n,

@@ -13,9 +13,9 @@ import { withdrawOne } from "../../one-withdrawal.ts";
 import { naiveBalances } from "../naive/naive-balances.ts";
 import { NaiveStore } from "../naive/naive-store.ts";
 import {
-  blobOf,
   type Fixture,
   fixture,
+  mintingBlobOf,
   mintOf,
   OWNERS,
   openTest,
@@ -384,7 +384,7 @@ describe("balances", () => {
       limit: 1,
     });
     expect(data).toMatchObject([
-      { tokenId: 1n, mintingBlob: blobOf(1), amount: 1n, available: 1n, withdrawn: 0n },
+      { tokenId: 1n, mintingBlob: mintingBlobOf(1), amount: 1n, available: 1n, withdrawn: 0n },
     ]);
     const cursor = nextCursor ?? "";
     const foreign = engine.vaults.balances(tenant.applicationId, tenant.users[1]?.userId ?? "", {

@@ -33,7 +33,7 @@ const FIELD = "/users/0/mints/0/dataAvailabilityMode";
 async function blobFixture(options: Partial<EngineOptions> = {}) {
   const made = await fixture({ kzg, ...options });
   const { engine, tenant, clock, database } = made;
-  const drawn = await knownAsset(engine, "erc721", { blobScheme: "imx" });
+  const drawn = await knownAsset(engine, "erc721", { mintingBlobScheme: "imx" });
   await engine.assets.enable(tenant.applicationId, drawn);
   engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
   const user = tenant.users[0];
@@ -129,7 +129,7 @@ describe("rollup batches in blobs", () => {
     await mint(...lengths.map((length) => mintOf(drawn, text(length), 1, MODE)));
     expect(await engine.operator.seal(MODE)).toMatchObject({ kind: "blobs", vaultCount: 248 });
     const { slots } = blobBatch.decodeBlobBatch((await engine.batches.getSealed(MODE, 0)).data);
-    expect(slots.map((slot) => ((slot?.blob.length ?? 0) - 2) / 2)).toEqual(lengths);
+    expect(slots.map((slot) => ((slot?.mintingBlob.length ?? 0) - 2) / 2)).toEqual(lengths);
     const proof = await engine.proofs.vault(packVaultId({ mode: MODE, batchNumber: 0, slot: 247 }));
     expect(verifyVaultProof(proof.batchRoot, proof)).toBe(true);
     await requireSound(engine);

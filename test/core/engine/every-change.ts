@@ -6,7 +6,16 @@ import { type Order, ordersOf } from "../../../core/orders/index.ts";
 import { claimTypedData, orderTypedData } from "../../../core/protocol/typed-data.ts";
 import { isWanted } from "../../../core/webhooks/webhooks.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
-import { all, blobOf, fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
+import {
+  all,
+  fixture,
+  hashOf,
+  knownAsset,
+  mintingBlobOf,
+  mintOf,
+  OWNERS,
+  requestOf,
+} from "./fixture.ts";
 import {
   committed,
   HOME,
@@ -148,7 +157,7 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "assets.disable": ({ engine, tenant, other }, wait) =>
     engine.assets.disable(tenant.applicationId, other, wait),
   "assets.change of all": ({ engine, other }, wait) =>
-    engine.assets.change(other, { standard: "erc1155", blobScheme: "imx" }, wait),
+    engine.assets.change(other, { standard: "erc1155", mintingBlobScheme: "imx" }, wait),
   "assets.unlist": ({ engine, other }, wait) => engine.assets.unlist(other, wait),
   "users.create": ({ engine, tenant }, wait) =>
     engine.users.create(tenant.applicationId, { ownerAddress }, wait),
@@ -212,7 +221,7 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "assets.change": ({ engine, assets }, wait) =>
     engine.assets.change(
       assets.erc721,
-      { rawBlobs: true, dataAvailabilityMode: "zk-rollup" },
+      { rawMintingBlobs: true, dataAvailabilityMode: "zk-rollup" },
       wait,
     ),
   "mint to an address": ({ engine, tenant, assets }, wait) =>
@@ -329,7 +338,7 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   },
   "operator.recordEvents of a making": async ({ engine, tenant, assets }, wait) => {
     const { assetType } = await engine.assets.get(tenant.applicationId, assets.erc721);
-    const sword = { assetType, amount: 1n, blob: blobOf("900") } as const;
+    const sword = { assetType, amount: 1n, mintingBlob: mintingBlobOf("900") } as const;
     const vaults = [ownerAddress, `0x${"d5".repeat(20)}` as const].map((owner) => ({
       ...sword,
       owner,

@@ -82,8 +82,8 @@ export async function knownAsset(
   options: {
     readonly supplyCap?: bigint;
     readonly chainId?: bigint;
-    readonly blobScheme?: core.BlobScheme;
-    readonly rawBlobs?: boolean;
+    readonly mintingBlobScheme?: core.MintingBlobScheme;
+    readonly rawMintingBlobs?: boolean;
     readonly decimals?: number;
     readonly quantum?: bigint;
     readonly applicationId?: core.Uuid;
@@ -130,7 +130,7 @@ export interface MintBody extends core.MintEntry {
 }
 
 /** The identifier text as the API wants it. */
-export function blobOf(text: string | number | bigint): core.Hex {
+export function mintingBlobOf(text: string | number | bigint): core.Hex {
   return `0x${Buffer.from(String(text)).toString("hex")}`;
 }
 
@@ -142,7 +142,7 @@ export function mintOf(
 ): MintBody {
   return {
     assetId,
-    mintingBlob: text === "" ? "" : blobOf(text),
+    mintingBlob: text === "" ? "" : mintingBlobOf(text),
     amount,
     dataAvailabilityMode: mode,
   };

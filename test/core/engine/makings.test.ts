@@ -4,9 +4,9 @@ import { restoreStore } from "../../../core/index.ts";
 import { NaiveJournal } from "../naive/naive-store.ts";
 import {
   all,
-  blobOf,
   fixture,
   memory,
+  mintingBlobOf,
   mintOf,
   openTest,
   requestOf,
@@ -30,7 +30,7 @@ const started = async (options: Partial<EngineOptions> = {}) => {
   const typeOf = async (assetId: string) =>
     (await engine.assets.get(applicationId, assetId)).assetType;
   const units = (owner: Hex, amount: bigint, assetType: Hex) =>
-    ({ owner, assetType, amount, blob: "0x" }) as const;
+    ({ owner, assetType, amount, mintingBlob: "0x" }) as const;
   return {
     ...it,
     applicationId,
@@ -118,7 +118,12 @@ test("of several vaults each has its own owner, user and place, also after a res
   const store = memory();
   const it = await started({ store });
   const { engine, tell, deposits, units, points, swords, tenant, assets, applicationId } = it;
-  const sword = { owner: stranger, assetType: swords, amount: 1n, blob: blobOf("77") } as const;
+  const sword = {
+    owner: stranger,
+    assetType: swords,
+    amount: 1n,
+    mintingBlob: mintingBlobOf("77"),
+  } as const;
   const vaults = [units(stranger, 1n, points), units(ownerAddress, 2n, points), sword];
   const unknown = { ...units(stranger, 9n, `0x${"ab".repeat(32)}`) };
   const event = made(1, [...vaults, unknown, units(`0x${"58".repeat(20)}`, 3n, points)], 5n);
@@ -157,7 +162,12 @@ test("an id that came back is refused, and an accepted mint of it is found befor
   const { vaults } = await mint("5");
   await mint("6");
   await engine.operator.seal("validium");
-  const sword = { owner: ownerAddress, assetType: swords, amount: 1n, blob: blobOf("5") } as const;
+  const sword = {
+    owner: ownerAddress,
+    assetType: swords,
+    amount: 1n,
+    mintingBlob: mintingBlobOf("5"),
+  } as const;
   expect(await engine.operator.enteredSlots("validium", 0)).toEqual([]);
   await tell([made(1, [sword], 5n, 5n)], 5n, { fromBlock: 0n, finalized: 5n });
   const slots = await engine.operator.enteredSlots("validium", 0);
@@ -182,7 +192,12 @@ test("a vault whose token came back since is neither withdrawn nor given away", 
   const sealed = await committed(engine, "validium", 0, 4n);
   await tell([sealed], 4n);
   await engine.operator.recordFinalized(HOME, 4n);
-  const sword = { owner: ownerAddress, assetType: swords, amount: 1n, blob: blobOf("5") } as const;
+  const sword = {
+    owner: ownerAddress,
+    assetType: swords,
+    amount: 1n,
+    mintingBlob: mintingBlobOf("5"),
+  } as const;
   const entry = { ...made(1, [sword], 5n, 5n), sequence: 1n };
   await tell([entry], 5n, { fromBlock: 5n, finalized: 5n });
   // L1 took the batch, so its slot is not void; the vault is, because another one has its token.

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { MintmarkError } from "../../../core/index.ts";
 import { NaiveMintReader } from "../naive/naive-mint-reader.ts";
-import { blobOf, knownAsset } from "./fixture.ts";
+import { knownAsset, mintingBlobOf } from "./fixture.ts";
 import { it } from "./it.ts";
 
 /** A few values of each JSON type, and around each bound of a mint's fields. */
@@ -51,16 +51,16 @@ const mostly = <T>(usual: fc.Arbitrary<T>) =>
 
 function bodies(assetIds: readonly string[], userIds: readonly string[]) {
   const id = fc.nat(6).map((number) => (number < 3 ? number : String(number)));
-  const blob = fc.oneof(
-    fc.nat(6).map(blobOf),
+  const mintingBlob = fc.oneof(
+    fc.nat(6).map(mintingBlobOf),
     fc.constantFrom("0x6162", "6162", "0X30", "", "0x", "0x3031", "0xc3", "0x00"),
   );
   const token = fc.oneof(
     { weight: 4, arbitrary: fc.record({ tokenId: mostly(id) }) },
-    { weight: 3, arbitrary: fc.record({ mintingBlob: mostly(blob) }) },
+    { weight: 3, arbitrary: fc.record({ mintingBlob: mostly(mintingBlob) }) },
     { weight: 3, arbitrary: fc.record({ quantity: mostly(fc.integer({ min: 1, max: 101 })) }) },
     { weight: 4, arbitrary: fc.constant({}) },
-    fc.record({ tokenId: id, mintingBlob: blob }),
+    fc.record({ tokenId: id, mintingBlob }),
   );
   const amount = fc.oneof(
     { weight: 6, arbitrary: fc.record({ amount: mostly(fc.constantFrom<unknown>(1, "1", 5)) }) },

@@ -1,6 +1,14 @@
 import { describe, expect } from "vitest";
 import { assetType } from "../../../core/protocol/asset.ts";
-import { all, blobOf, knownAsset, mintOf, newTenant, refusal, requestOf } from "./fixture.ts";
+import {
+  all,
+  knownAsset,
+  mintingBlobOf,
+  mintOf,
+  newTenant,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 
 const MAX = (1n << 63n) - 1n;
@@ -130,7 +138,7 @@ describe("uniqueness", () => {
     expect(await refusal(engine.mint(other.principal, elsewhere))).toEqual(taken);
     const shouted = {
       ...mintOf(assets.erc721, 17),
-      mintingBlob: blobOf(17).slice(2).toUpperCase(),
+      mintingBlob: mintingBlobOf(17).slice(2).toUpperCase(),
     };
     expect(
       await refusal(engine.mint(tenant.principal, requestOf(tenant.users[0], shouted))),
@@ -152,8 +160,8 @@ describe("uniqueness", () => {
     ]);
   });
 
-  it("binds an ERC-1155 id to its first blob", async ({ engine, tenant }) => {
-    const imx = await knownAsset(engine, "erc1155", { blobScheme: "imx" });
+  it("binds an ERC-1155 id to its first minting blob", async ({ engine, tenant }) => {
+    const imx = await knownAsset(engine, "erc1155", { mintingBlobScheme: "imx" });
     await engine.assets.enable(tenant.applicationId, imx);
     const mint = (text: string) =>
       engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(imx, text, 2)));

@@ -4,10 +4,10 @@ import { type Engine, MODES, type Mode, type User } from "../../../core/index.ts
 import { type NaiveAsset, NaiveLedger, type NaiveMint } from "../naive/naive-ledger.ts";
 import {
   all,
-  blobOf,
   type Fixture,
   fixture,
   knownAsset,
+  mintingBlobOf,
   mintOf,
   openTest,
   refusal,
@@ -79,7 +79,7 @@ function naiveMint(model: Model, { user, asset, token, amount, mode }: EntryChoi
     asset: naive,
     owner,
     amount: units,
-    blob: blobOf(text),
+    mintingBlob: mintingBlobOf(text),
     tokenId: BigInt(token),
     mode,
   };

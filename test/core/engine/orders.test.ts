@@ -218,7 +218,7 @@ describe("an order goes stale by itself", () => {
     const { engine, listed, seen, tenant, assets } = made;
     await listed();
     const { assetType } = await engine.assets.get(tenant.applicationId, assets.erc721);
-    const sword = { owner: ownerAddress, assetType, amount: 1n, blob: "0x31" } as const;
+    const sword = { owner: ownerAddress, assetType, amount: 1n, mintingBlob: "0x31" } as const;
     await engine.operator.recordEvents(HOME, [making(1, [sword], 901n, 1n)], 901n, {
       finalized: 901n,
     });
@@ -556,12 +556,12 @@ describe("a fill", () => {
       return { assetType };
     };
     const received = [
-      { owner: ownerAddress, ...(await typeOf(assets.erc20)), amount: 5n, blob: "0x" },
+      { owner: ownerAddress, ...(await typeOf(assets.erc20)), amount: 5n, mintingBlob: "0x" },
       {
         owner: buyer.address.toLowerCase() as `0x${string}`,
         ...(await typeOf(assets.erc721)),
         amount: 1n,
-        blob: "0x39",
+        mintingBlob: "0x39",
       },
     ] as const;
     await engine.operator.recordEvents(HOME, [making(1, received, 970n)], 970n, {

@@ -27,7 +27,7 @@ const hex = (text: string): Hex => `0x${Buffer.from(text, "latin1").toString("he
  * Decimals that follow one another or nearly do, long ones, other characters that pack, and bytes
  * that do not.
  */
-const blob = fc.oneof(
+const mintingBlob = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 95, max: 105 }).map(String) },
   fc.bigInt(10n ** 20n - 2n, 10n ** 20n + 2n).map(String),
   fc.constantFrom("", "0", "00", "9", "10", "099", "9".repeat(32), "9".repeat(33), "12:3", "abc"),
@@ -42,28 +42,28 @@ const vault = fc
       fc.bigInt(1n, (1n << 63n) - 1n),
       fc.constantFrom(2n ** 32n - 1n, 2n ** 32n),
     ),
-    blob,
+    mintingBlob,
     age: fc.nat(100),
   })
-  .map(({ user, assetIndex, amount, blob, age }) => ({
+  .map(({ user, assetIndex, amount, mintingBlob, age }) => ({
     applicationIndex: user % 2,
     userIndex: user,
     // Two users share an owner.
     owner: `0x${Math.max(1, user).toString(16).padStart(40, "0")}` as Address,
     assetIndex,
     amount,
-    blob: hex(blob),
+    mintingBlob: hex(mintingBlob),
     age,
   }));
 
 function push(columns: VaultColumns, stored: StoredVault): void {
   const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = stored;
   const holder = { applicationIndex, userIndex, owner: hexToBytes(stored.owner) };
-  const blobs = hexToBytes(stored.blob);
+  const mintingBlobs = hexToBytes(stored.mintingBlob);
   const words = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
   columns.push(
     holder,
-    { assetIndex, ...words, blobs, start: 0, end: blobs.length },
+    { assetIndex, ...words, mintingBlobs, start: 0, end: mintingBlobs.length },
     createdAt,
     updatedAt,
     0,
@@ -113,7 +113,7 @@ describe("a batch in columns", () => {
         assetIndex: i % 3,
         amount: BigInt(i + 1),
       };
-      return { ...facts, blob: hex(String(i)), createdAt: 1, updatedAt: 1 };
+      return { ...facts, mintingBlob: hex(String(i)), createdAt: 1, updatedAt: 1 };
     });
     for (const one of plain) push(columns, one);
     const place = { mode: "zk-rollup", batchNumber: 7 } as const;
@@ -128,6 +128,6 @@ describe("a batch in columns", () => {
   });
 });
 
-const entryOf = ({ owner, assetIndex, amount, blob }: StoredVault) => {
-  return { ...assetAt(assetIndex), owner, amount, blob };
+const entryOf = ({ owner, assetIndex, amount, mintingBlob }: StoredVault) => {
+  return { ...assetAt(assetIndex), owner, amount, mintingBlob };
 };

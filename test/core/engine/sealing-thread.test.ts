@@ -22,7 +22,7 @@ const ASSET = {
   chainId: 1n,
   assetType: `0x${"11".repeat(32)}`,
   standard: "erc721",
-  blobScheme: "mintmark",
+  mintingBlobScheme: "mintmark",
 } as const;
 const assetAt = () => ASSET;
 
@@ -50,11 +50,11 @@ function sealed(engine: Engine, count: number): Promise<Batch[]> {
 function vaultsOf(count: number): VaultColumns {
   const vaults = new VaultColumns();
   const holder = { applicationIndex: 0, userIndex: 3, owner: new Uint8Array(20).fill(7) };
-  const blobs = Buffer.from("12345");
+  const mintingBlobs = Buffer.from("12345");
   for (let i = 0; i < count; i++) {
     vaults.push(
       holder,
-      { assetIndex: 5, amountHigh: 0, amountLow: 1, blobs, start: 0, end: 5 },
+      { assetIndex: 5, amountHigh: 0, amountLow: 1, mintingBlobs, start: 0, end: 5 },
       1,
       1,
       i,

@@ -298,7 +298,7 @@ async function furnished() {
     authorizedAt: 1n,
   };
   const { assetType } = await engine.assets.get(tenant.applicationId, assets.erc721);
-  const sword = { assetType, amount: 1n, blob: "0x393030" } as const;
+  const sword = { assetType, amount: 1n, mintingBlob: "0x393030" } as const;
   const entries = [ownerAddress, `0x${"d5".repeat(20)}` as const].map((one, i) => ({
     ...made(i + 1, [{ ...sword, owner: one }], 13n, 900n),
     logIndex: 3 + i,

@@ -4,8 +4,8 @@ import { closeOpenBatch } from "../../../core/batches/seal.ts";
 import type { Hex } from "../../../core/index.ts";
 import { Ledger } from "../../../core/ledger/ledger.ts";
 import { readLimits } from "../../../core/ledger/options.ts";
-import { tokenIdOf } from "../../../core/protocol/blob.ts";
 import { hexToBytes } from "../../../core/protocol/hex.ts";
+import { tokenIdOf } from "../../../core/protocol/minting-blob.ts";
 import { Group } from "../../../core/store/group.ts";
 import type { Store } from "../../../core/store/ports.ts";
 import { fastTokenIdOf, TokenHasher } from "../../../core/store/token-id.ts";
@@ -13,7 +13,7 @@ import { TokenIndex } from "../../../core/store/token-index.ts";
 import { Output } from "../../../core/verify/reference-records.ts";
 import { ReferenceTenants } from "../../../core/verify/reference-tenants.ts";
 import { ReferenceTokens } from "../../../core/verify/reference-vaults.ts";
-import { blobOf, SETTLEMENT } from "./fixture.ts";
+import { mintingBlobOf, SETTLEMENT } from "./fixture.ts";
 
 /** Few shards and few places, so that tokens collide and wrap around. */
 const hash = fc
@@ -68,14 +68,14 @@ describe("the places of tokens", () => {
       new Uint8Array(32),
     );
     const holder = { applicationIndex: 0, userIndex: 0, owner: new Uint8Array(20) };
-    const blobs = hexToBytes(blobOf("x".repeat(200)));
+    const mintingBlobs = hexToBytes(mintingBlobOf("x".repeat(200)));
     const group = new Group();
     ledger.batches.open("zk-rollup", 0, 0, 1);
     const periods = 1_000;
     for (let period = 0; period < periods; period++) {
       ledger.batches.blobs.place(SETTLEMENT.chainId, period % 2 === 0);
-      for (const end of [6, blobs.length]) {
-        const vault = { assetIndex: 0, amountHigh: 0, amountLow: 1, blobs, start: 0, end };
+      for (const end of [6, mintingBlobs.length]) {
+        const vault = { assetIndex: 0, amountHigh: 0, amountLow: 1, mintingBlobs, start: 0, end };
         ledger.batches.unsealed.open(group, "zk-rollup").add(holder, vault, "erc721", 1, 7);
       }
       closeOpenBatch(ledger, group, "zk-rollup");
@@ -148,13 +148,13 @@ describe("the fast token id", () => {
       fc.stringMatching(/^\{[0-9]{1,16}\}:\{[a-z]{0,3}\}$/),
       fc.string({ maxLength: 17 }),
     );
-    const blob: fc.Arbitrary<Hex> = fc.oneof(
-      text.map(blobOf),
+    const mintingBlob: fc.Arbitrary<Hex> = fc.oneof(
+      text.map(mintingBlobOf),
       fc.uint8Array({ maxLength: 17 }).map((b) => `0x${Buffer.from(b).toString("hex")}` as const),
     );
     const standard = fc.constantFrom("erc20", "erc721", "erc1155");
     fc.assert(
-      fc.property(standard, fc.constantFrom("mintmark", "imx"), blob, (...parts) => {
+      fc.property(standard, fc.constantFrom("mintmark", "imx"), mintingBlob, (...parts) => {
         const outcome = (read: typeof tokenIdOf) => {
           try {
             return read(...parts);

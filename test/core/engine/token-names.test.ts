@@ -1,9 +1,9 @@
 import { describe, expect } from "vitest";
 import type { Engine, Uuid } from "../../../core/index.ts";
 import {
-  blobOf,
   type Fixture,
   knownAsset,
+  mintingBlobOf,
   mintOf,
   refusal,
   requestOf,
@@ -34,11 +34,11 @@ async function enabledAsset(
 }
 
 describe("a token named by its id", () => {
-  it("equals the token whose blob spells the id, for ERC-721 and ERC-1155, in every scheme", async ({
+  it("equals the token whose minting blob spells the id, for ERC-721 and ERC-1155, in every scheme", async ({
     made,
   }) => {
     const { engine, tenant, assets } = made;
-    const imx = await enabledAsset(engine, tenant, "erc1155", { blobScheme: "imx" });
+    const imx = await enabledAsset(engine, tenant, "erc1155", { mintingBlobScheme: "imx" });
     for (const [assetId, tokenId, text] of [
       [assets.erc721, "1001", "1001"],
       [assets.erc721, "0", "0"],
@@ -48,18 +48,20 @@ describe("a token named by its id", () => {
       [imx, "1001", "{1001}:{}"],
     ] as const) {
       const { vaults } = await mintFields(made, { assetId, tokenId });
-      expect(vaults).toMatchObject([{ tokenId: BigInt(tokenId), mintingBlob: blobOf(text) }]);
+      expect(vaults).toMatchObject([
+        { tokenId: BigInt(tokenId), mintingBlob: mintingBlobOf(text) },
+      ]);
     }
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("equals the token of that id's blob, and errors point at the field in use", async ({
+  it("equals the token of that id's minting blob, and errors point at the field in use", async ({
     made,
   }) => {
     const { engine, tenant, assets } = made;
     const { erc721: assetId } = assets;
-    const imx = await enabledAsset(engine, tenant, "erc1155", { blobScheme: "imx" });
-    await mintFields(made, { assetId: imx, mintingBlob: blobOf("{5}:{red}") });
+    const imx = await enabledAsset(engine, tenant, "erc1155", { mintingBlobScheme: "imx" });
+    await mintFields(made, { assetId: imx, mintingBlob: mintingBlobOf("{5}:{red}") });
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assetId, "1001")));
     const named = (code: string, field = "tokenId") => ({
       code,
@@ -73,7 +75,7 @@ describe("a token named by its id", () => {
     );
     const twice = { amount: 1, dataAvailabilityMode: "validium", assetId };
     const both = [
-      { ...twice, mintingBlob: blobOf(7) },
+      { ...twice, mintingBlob: mintingBlobOf(7) },
       { ...twice, tokenId: "7" },
     ];
     const userId = tenant.users[0]?.userId;
@@ -120,8 +122,8 @@ describe("a token named by its id", () => {
     });
   });
 
-  it("is refused together with a blob; ERC-20 needs neither", async ({ assets, made }) => {
-    const both = { assetId: assets.erc721, tokenId: "1", mintingBlob: blobOf(1) };
+  it("is refused together with a minting blob; ERC-20 needs neither", async ({ assets, made }) => {
+    const both = { assetId: assets.erc721, tokenId: "1", mintingBlob: mintingBlobOf(1) };
     expect(await refusal(mintFields(made, both))).toEqual({
       code: "validation_failed",
       issues: { "/users/0/mints/0/tokenId": "validation_failed" },
@@ -137,8 +139,8 @@ describe("a minting blob that is not text", () => {
   it.for(notText)("is refused: %s", async (mintingBlob, { made, assets }) => {
     for (const assetId of [assets.erc721, assets.erc1155]) {
       expect(await refusal(mintFields(made, { assetId, mintingBlob }))).toEqual({
-        code: "blob_invalid",
-        issues: { "/users/0/mints/0/mintingBlob": "blob_invalid" },
+        code: "minting_blob_invalid",
+        issues: { "/users/0/mints/0/mintingBlob": "minting_blob_invalid" },
       });
     }
     expect(made.engine.batches.getOpen("validium").vaultCount).toBe(0);
@@ -150,21 +152,21 @@ describe("a minting blob that is not text", () => {
     ).rejects.toThrow('"tokenId": "1001"');
   });
 
-  it("is accepted for an asset with rawBlobs, even after a restart", async ({
+  it("is accepted for an asset with rawMintingBlobs, even after a restart", async ({
     engine,
     tenant,
     made,
   }) => {
-    const raw = await enabledAsset(engine, tenant, "erc721", { rawBlobs: true });
+    const raw = await enabledAsset(engine, tenant, "erc721", { rawMintingBlobs: true });
     for (const mintingBlob of notText)
       expect((await mintFields(made, { assetId: raw, mintingBlob })).vaults).toHaveLength(1);
-    expect((await engine.assets.get(tenant.applicationId, raw)).rawBlobs).toBe(true);
+    expect((await engine.assets.get(tenant.applicationId, raw)).rawMintingBlobs).toBe(true);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("is distinguished from text of any script", async ({ made }) => {
     for (const text of ["sword of dawn", "Schwert Ä", "剣", "🗡", "{1}:{a, b}", "007"]) {
-      const fields = { assetId: made.assets.erc721, mintingBlob: blobOf(text) };
+      const fields = { assetId: made.assets.erc721, mintingBlob: mintingBlobOf(text) };
       expect((await mintFields(made, fields)).vaults).toHaveLength(1);
     }
   });

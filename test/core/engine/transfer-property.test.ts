@@ -432,11 +432,17 @@ class World {
         if (slot === null) return [];
         const vaultId = packVaultId({ mode, batchNumber, slot: i });
         ids.push(vaultId);
-        const { assetType, amount, blob } = slot;
+        const { assetType, amount, mintingBlob } = slot;
         const standard = this.#standards.get(assetType) ?? "erc20";
         const asset = { standard, assetType, transferable: true };
         return [
-          { vaultId, owner: slot.owner.toLowerCase() as Address, asset, amount, token: blob },
+          {
+            vaultId,
+            owner: slot.owner.toLowerCase() as Address,
+            asset,
+            amount,
+            token: mintingBlob,
+          },
         ];
       });
       apply = (model) => model.mint(vaults, 0n);

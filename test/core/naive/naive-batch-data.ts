@@ -6,7 +6,7 @@ import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
  */
 
 /**
- * A run of its own for each slot, the owner inside, the blob raw: nothing is clever, so nothing can
+ * A run of its own for each slot, the owner inside, the minting blob raw: nothing is clever, so nothing can
  * be wrong.
  */
 export function naiveEncode(slots: readonly (VaultEntry | null)[]): string {
@@ -16,18 +16,18 @@ export function naiveEncode(slots: readonly (VaultEntry | null)[]): string {
   ].sort();
   const runs = slots.map((entry) => {
     if (entry === null) return `ffff${uint(1, 3)}`;
-    const blob = entry.blob.slice(2);
-    const blobForm = blob === "" ? 0 : 1;
-    const form = (8 << 4) | (blobForm << 2);
+    const mintingBlob = entry.mintingBlob.slice(2);
+    const mintingBlobForm = mintingBlob === "" ? 0 : 1;
+    const form = (8 << 4) | (mintingBlobForm << 2);
     const record =
       entry.owner.slice(2) +
       uint(entry.amount, 8) +
-      (blob === "" ? "" : uint(blob.length / 2, 1) + blob);
+      (mintingBlob === "" ? "" : uint(mintingBlob.length / 2, 1) + mintingBlob);
     return (
       uint(assets.indexOf(keyOf(entry)), 2) +
       uint(form, 1) +
       uint(1, 3) +
-      (blob === "" ? "" : uint(0, 1)) +
+      (mintingBlob === "" ? "" : uint(0, 1)) +
       record
     );
   });
@@ -57,27 +57,27 @@ export function naiveDecode(data: string): (VaultEntry | null)[] {
       continue;
     }
     const form = number(1);
-    const [amountForm, blobForm, ownerForm] = [form >> 4, (form >> 2) & 3, form & 3];
+    const [amountForm, mintingBlobForm, ownerForm] = [form >> 4, (form >> 2) & 3, form & 3];
     const length = number(3);
     const runOwner = ownerForm === 3 ? owners[number(2)] : undefined;
-    const blobLength = blobForm >= 1 ? number(1) : 0;
-    const packed = () => take(Math.ceil(blobLength / 2)).slice(blobLength % 2);
-    const first = blobForm === 3 ? packed() : "";
+    const mintingBlobLength = mintingBlobForm >= 1 ? number(1) : 0;
+    const packed = () => take(Math.ceil(mintingBlobLength / 2)).slice(mintingBlobLength % 2);
+    const first = mintingBlobForm === 3 ? packed() : "";
     for (let i = 0; i < length; i++) {
       const owner = runOwner ?? (ownerForm === 0 ? take(20) : owners[number(ownerForm)]);
       const amount = amountForm === 0 ? 1n : BigInt(`0x${take(amountForm)}`);
-      const blob = [
+      const mintingBlob = [
         () => "",
-        () => take(blobLength === 0 ? number(1) : blobLength),
+        () => take(mintingBlobLength === 0 ? number(1) : mintingBlobLength),
         () => [...packed()].map((nibble) => `3${nibble}`).join(""),
         () => ascii((BigInt(first) + BigInt(i)).toString()),
-      ][blobForm]?.();
+      ][mintingBlobForm]?.();
       slots.push({
         chainId: asset.chainId,
         owner: `0x${owner}`,
         assetType: `0x${asset.assetType}`,
         amount,
-        blob: `0x${blob}`,
+        mintingBlob: `0x${mintingBlob}`,
       });
     }
   }

@@ -9,18 +9,18 @@ export interface NaiveVault {
   readonly assetIndex: number;
   readonly owner: Hex;
   readonly amount: bigint;
-  readonly blob: Hex;
+  readonly mintingBlob: Hex;
 }
 
 const DECIMAL = /^(?:0|[1-9][0-9]{0,77})$/;
 
 /** A vault's head and continuations; null when no form holds it. */
 export function naiveElements(
-  { assetIndex, owner, amount, blob }: NaiveVault,
+  { assetIndex, owner, amount, mintingBlob }: NaiveVault,
   continuation: number,
 ): Hex[] | null {
   const start = uint(assetIndex, 1) + owner.slice(2);
-  const bytes = blob.slice(2);
+  const bytes = mintingBlob.slice(2);
   const pointer = uint(continuation, 2);
   if (bytes === "") return [`0x01${start}${uint(amount, 10)}`];
   const spelt = spelling(bytes);

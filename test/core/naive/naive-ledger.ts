@@ -18,8 +18,8 @@ export interface NaiveMint {
   readonly asset: NaiveAsset;
   readonly owner: Hex;
   readonly amount: bigint;
-  readonly blob: Hex;
-  /** The id that the blob names, told apart by the test. */
+  readonly mintingBlob: Hex;
+  /** The id that the minting blob names, told apart by the test. */
   readonly tokenId: bigint;
   readonly mode: Mode;
 }
@@ -27,7 +27,7 @@ export interface NaiveMint {
 interface NaiveVault {
   readonly asset: NaiveAsset;
   readonly owner: Hex;
-  readonly blob: Hex;
+  readonly mintingBlob: Hex;
   readonly tokenId: bigint;
   amount: bigint;
   isVoid: boolean;
@@ -59,13 +59,13 @@ export class NaiveLedger {
       .map((mint) => this.#check(mint, tokens, minted))
       .find((code) => code !== null);
     if (found) return found;
-    for (const [key, blob] of tokens) this.#tokens.set(key, blob);
+    for (const [key, mintingBlob] of tokens) this.#tokens.set(key, mintingBlob);
     for (const [asset, amount] of minted) this.#minted.set(asset, amount);
     return mints.map((mint) => this.#place(mint));
   }
 
   #check(
-    { asset, amount, blob, tokenId }: NaiveMint,
+    { asset, amount, mintingBlob, tokenId }: NaiveMint,
     tokens: Map<string, Hex>,
     minted: Map<NaiveAsset, bigint>,
   ) {
@@ -74,26 +74,27 @@ export class NaiveLedger {
     minted.set(asset, total);
     const key = `${asset.assetType}:${tokenId}`;
     const bound = tokens.get(key);
-    if (asset.standard !== "erc20") tokens.set(key, bound ?? blob);
+    if (asset.standard !== "erc20") tokens.set(key, bound ?? mintingBlob);
     if (asset.standard === "erc721" && bound !== undefined) {
       return this.#tokens.has(key) ? "token_already_minted" : "duplicate_mint";
     }
-    if (asset.standard === "erc1155" && bound !== undefined && bound !== blob)
+    if (asset.standard === "erc1155" && bound !== undefined && bound !== mintingBlob)
       return "token_id_conflict";
     return asset.supplyCap !== null && total > asset.supplyCap ? "supply_cap_exceeded" : null;
   }
 
-  #place({ asset, owner, amount, blob, tokenId, mode }: NaiveMint): bigint {
+  #place({ asset, owner, amount, mintingBlob, tokenId, mode }: NaiveMint): bigint {
     let open = this.#open(mode);
     const same = open.findLast(
-      (vault) => vault.asset === asset && vault.owner === owner && vault.blob === blob,
+      (vault) =>
+        vault.asset === asset && vault.owner === owner && vault.mintingBlob === mintingBlob,
     );
     if (asset.standard !== "erc721" && same !== undefined && same.amount + amount <= MAX_AMOUNT) {
       same.amount += amount;
       return this.#idOf(mode, this.batches[mode].length - 1, open.indexOf(same));
     }
     if (open.length === this.#batchVaults) open = this.#next(mode);
-    open.push({ asset, owner, blob, tokenId, amount, isVoid: false });
+    open.push({ asset, owner, mintingBlob, tokenId, amount, isVoid: false });
     return this.#idOf(mode, this.batches[mode].length - 1, open.length - 1);
   }
 
@@ -140,7 +141,7 @@ export class NaiveLedger {
               owner: vault.owner,
               assetType: vault.asset.assetType,
               amount: vault.amount,
-              blob: vault.blob,
+              mintingBlob: vault.mintingBlob,
             },
       );
       // The encoding's choices are the encoder's own; that it says the same vaults is its own

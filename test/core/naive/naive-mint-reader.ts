@@ -17,12 +17,12 @@ export interface NaiveAssets {
 export class NaiveMintReader {
   readonly #assets: NaiveAssets;
   readonly #users: readonly string[];
-  /** The blob of each asset and token id. */
+  /** The minting blob of each asset and token id. */
   #tokens = new Map<string, string>();
 
   /**
    * Assets have 0 decimals, a quantum of 1, no default mode and this project's own scheme of text
-   * blobs.
+   * minting blobs.
    */
   constructor(assets: NaiveAssets, users: readonly string[]) {
     this.#assets = assets;
@@ -85,17 +85,17 @@ export class NaiveMintReader {
     if (quantity !== undefined) return false;
     if (asset.standard === "erc20")
       return tokenId === undefined && (mintingBlob === undefined || isEmpty(mintingBlob));
-    const blob =
+    const text =
       tokenId === undefined
-        ? blobOf(mintingBlob)
+        ? mintingBlobOf(mintingBlob)
         : mintingBlob === undefined
-          ? blobOfId(tokenId)
+          ? mintingBlobOfId(tokenId)
           : null;
-    if (blob === null) return false;
-    const name = `${String(assetId).toLowerCase()} ${idOf(blob)}`;
+    if (text === null) return false;
+    const name = `${String(assetId).toLowerCase()} ${idOf(text)}`;
     const known = tokens.get(name);
-    tokens.set(name, known ?? blob);
-    return known === undefined || (asset.standard === "erc1155" && known === blob);
+    tokens.set(name, known ?? text);
+    return known === undefined || (asset.standard === "erc1155" && known === text);
   }
 }
 
@@ -137,10 +137,10 @@ const bareHex = (value: unknown): string | null => {
   return /^(?:[0-9a-f]{2}){0,255}$/.test(digits) ? digits : null;
 };
 
-const isEmpty = (blob: unknown): boolean => bareHex(blob) === "";
+const isEmpty = (mintingBlob: unknown): boolean => bareHex(mintingBlob) === "";
 
-/** The text of a blob, if it is text and not empty. */
-function blobOf(value: unknown): string | null {
+/** The text of a minting blob, if it is text and not empty. */
+function mintingBlobOf(value: unknown): string | null {
   const digits = bareHex(value);
   if (digits === null || digits === "") return null;
   try {
@@ -153,14 +153,14 @@ function blobOf(value: unknown): string | null {
   }
 }
 
-function blobOfId(value: unknown): string | null {
+function mintingBlobOfId(value: unknown): string | null {
   const id = wholeOf(value);
   return id === null || id >= 2n ** 256n ? null : Buffer.from(String(id)).toString("hex");
 }
 
 /** A canonical decimal names its number, any other text its hash. */
-function idOf(blob: string): bigint {
-  const bytes = Buffer.from(blob, "hex");
+function idOf(mintingBlob: string): bigint {
+  const bytes = Buffer.from(mintingBlob, "hex");
   const digits = bytes.toString("latin1");
   const isNumber = /^(?:0|[1-9][0-9]{0,77})$/.test(digits) && BigInt(digits) < 2n ** 256n;
   return isNumber ? BigInt(digits) : BigInt(`0x${bytesToHex(keccak_256(bytes))}`);

@@ -60,7 +60,7 @@ export function naiveStateLeaf(
   );
 }
 
-/** `{id}` as a canonical blob. */
-export function decimalBlob(id: bigint | number): `0x${string}` {
+/** `{id}` as a canonical minting blob. */
+export function decimalMintingBlob(id: bigint | number): `0x${string}` {
   return `0x${[...String(id)].map((digit) => numberToHex(digit.charCodeAt(0)).slice(2)).join("")}`;
 }

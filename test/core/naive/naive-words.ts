@@ -15,15 +15,18 @@ export interface NaiveWords {
   readonly rest: readonly string[];
 }
 
-type Content = Pick<VaultEntry, "owner" | "amount" | "blob">;
+type Content = Pick<VaultEntry, "owner" | "amount" | "mintingBlob">;
 
 const DECIMAL = /^(?:0|[1-9][0-9]{0,77})$/;
 /** The words of a void slot. */
 export const NAIVE_VOID: NaiveWords = { head: "00".repeat(32), rest: [] };
 
-export function naiveWords({ owner, amount, blob }: Content, assetIndex: number): NaiveWords {
+export function naiveWords(
+  { owner, amount, mintingBlob }: Content,
+  assetIndex: number,
+): NaiveWords {
   const place = uint(assetIndex, 1) + owner.slice(2).toLowerCase();
-  const bytes = blob.slice(2);
+  const bytes = mintingBlob.slice(2);
   if (bytes === "") return { head: `10${place}${uint(amount, 10)}`, rest: [] };
   const spelt = spelling(bytes);
   if (spelt !== null && amount === 1n) {
@@ -47,7 +50,7 @@ export function naiveVault({ head, rest }: NaiveWords): (Content & { assetIndex:
   const id = () => BigInt(`0x${rest.length === 0 ? payload : payload.slice(4) + rest[0]}`);
   const content = rest.join("");
   const length = Number.parseInt(content.slice(0, 2), 16);
-  const [amount, blob] = [
+  const [amount, mintingBlob] = [
     () => [BigInt(`0x${payload}`), ""],
     () => [1n, ascii(String(id()))],
     () => [1n, ascii(`{${id()}}:{}`)],
@@ -56,7 +59,11 @@ export function naiveVault({ head, rest }: NaiveWords): (Content & { assetIndex:
     () => [BigInt(`0x${payload.slice(4)}`), content.slice(2, 2 + 2 * length)],
   ][form - 1]?.() ?? [0n, ""];
   if (typeof amount !== "bigint" || amount < 1n || amount >= 2n ** 63n) return null;
-  const vault = { owner: `0x${head.slice(4, 44)}`, amount, blob: `0x${blob}` } as Content;
+  const vault = {
+    owner: `0x${head.slice(4, 44)}`,
+    amount,
+    mintingBlob: `0x${mintingBlob}`,
+  } as Content;
   const assetIndex = Number.parseInt(head.slice(2, 4), 16);
   const again = naiveWords(vault, assetIndex);
   return again.head === head && again.rest.join("") === content ? { ...vault, assetIndex } : null;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { type Hex, MAX_AMOUNT } from "../../../core/model.ts";
 import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
-import { decimalBlob } from "../naive/naive-vault.ts";
+import { decimalMintingBlob } from "../naive/naive-vault.ts";
 
 export const anyHash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(bytesToHex);
 
@@ -36,23 +36,23 @@ const ids = fc.oneof(
     .integer({ min: 0, max: 256 })
     .chain((bits) => fc.constantFrom(2n ** BigInt(bits) - 1n, 2n ** BigInt(bits) % 2n ** 256n)),
 );
-const blobs: fc.Arbitrary<Hex> = fc.oneof(
+const mintingBlobs: fc.Arbitrary<Hex> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Hex>("0x") },
-  { weight: 3, arbitrary: fc.bigInt({ min: 0n, max: 10n ** 33n }).map(decimalBlob) },
-  { weight: 2, arbitrary: fc.integer({ min: 0, max: 12 }).map(decimalBlob) },
-  { weight: 2, arbitrary: ids.map(decimalBlob) },
-  { weight: 1, arbitrary: ids.map((id) => textBlob(`{${id}}:{}`)) },
+  { weight: 3, arbitrary: fc.bigInt({ min: 0n, max: 10n ** 33n }).map(decimalMintingBlob) },
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: 12 }).map(decimalMintingBlob) },
+  { weight: 2, arbitrary: ids.map(decimalMintingBlob) },
+  { weight: 1, arbitrary: ids.map((id) => textMintingBlob(`{${id}}:{}`)) },
   { weight: 1, arbitrary: ids.map((id): Hex => `0x${id.toString(16).padStart(64, "0")}`) },
   {
     weight: 1,
     arbitrary: fc
       .constantFrom("00", "007", "9x", "1 ", "{}:{}", "{01}:{}", "{1}:{x}", "}:{}", "{1}:{")
-      .map(textBlob),
+      .map(textMintingBlob),
   },
   { weight: 1, arbitrary: fc.uint8Array({ minLength: 1, maxLength: 255 }).map(bytesToHex) },
 );
 /** A vault without its asset. */
-export const anyVault = fc.record({ owner: owners, amount: amounts, blob: blobs });
+export const anyVault = fc.record({ owner: owners, amount: amounts, mintingBlob: mintingBlobs });
 const oneSlot = fc
   .record({ asset: fewAssets, vault: anyVault })
   .map(({ asset, vault }) => [{ ...asset, ...vault }]);
@@ -73,7 +73,7 @@ const range = fc
       ...asset,
       owner: owner[i % owner.length] ?? `0x${"00".repeat(20)}`,
       amount,
-      blob: decimalBlob(first + BigInt(i)),
+      mintingBlob: decimalMintingBlob(first + BigInt(i)),
     })),
   );
 const voids = fc.integer({ min: 1, max: 3 }).map((length) => Array.from({ length }, () => null));
@@ -90,6 +90,6 @@ export const anySlots: fc.Arbitrary<(VaultEntry | null)[]> = fc
   )
   .map((parts) => parts.flat() as (VaultEntry | null)[]);
 
-export function textBlob(characters: string): Hex {
+export function textMintingBlob(characters: string): Hex {
   return bytesToHex(new TextEncoder().encode(characters));
 }

@@ -7,8 +7,8 @@ import { vectors } from "./vectors.ts";
 const TOKEN: Address = "0x5da41d8b03b656ac0daac9f27b98feba461dfbad";
 
 /** StarkEx publishes no asset types, only the ids that it derives from them. */
-function mintableAssetId(standard: Standard, type: Hash, blob: Hex): bigint {
-  const parts = ["MINTABLE:", BigInt(type), keccak256(blob)] as const;
+function mintableAssetId(standard: Standard, type: Hash, mintingBlob: Hex): bigint {
+  const parts = ["MINTABLE:", BigInt(type), keccak256(mintingBlob)] as const;
   const hash = BigInt(keccak256(encodePacked(["string", "uint256", "bytes32"], parts)));
   const flags = { erc20: 0b111n, erc721: 0b100n, erc1155: 0b110n };
   return (hash & ((1n << 240n) - 1n)) | (flags[standard] << 248n);
@@ -27,9 +27,9 @@ describe("asset types", () => {
 
   it.each(vectors("assets").vectors)(
     "and ids are the vectors': $name",
-    ({ standard, token, quantum, blob, ...made }) => {
+    ({ standard, token, quantum, mintingBlob, ...made }) => {
       const type = assetType(standard, token, BigInt(quantum));
-      expect([type, mintableAssetId(standard, type, blob)]).toEqual([
+      expect([type, mintableAssetId(standard, type, mintingBlob)]).toEqual([
         made.assetType,
         BigInt(made.mintableAssetId),
       ]);

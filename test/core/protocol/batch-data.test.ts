@@ -12,7 +12,7 @@ import {
   WORD_BYTES,
   writePayload,
 } from "../../../core/protocol/words.ts";
-import { decimalBlob } from "../naive/naive-vault.ts";
+import { decimalMintingBlob } from "../naive/naive-vault.ts";
 import {
   naiveAssets,
   naiveContent,
@@ -32,7 +32,7 @@ const VAULT: batchData.VaultEntry = {
   owner: `0x${"11".repeat(20)}`,
   assetType: `0x${"22".repeat(32)}`,
   amount: 1n,
-  blob: decimalBlob(1),
+  mintingBlob: decimalMintingBlob(1),
 };
 const vaults = (
   count: number,
@@ -163,8 +163,8 @@ describe("encoding", () => {
     fc.assert(
       fc.property(short, word, id, (high, low, id) => {
         fc.pre(high > 0 || low > 0);
-        const blob = Buffer.from(`${id}`);
-        const more = writePayload(head, 0, high, low, blob, 0, blob.length);
+        const mintingBlob = Buffer.from(`${id}`);
+        const more = writePayload(head, 0, high, low, mintingBlob, 0, mintingBlob.length);
         const known = shortPayloadBytes(high, low, id);
         expect(known).toBe(more > 0 ? -1 : payloadBytes(head, 0));
       }),
@@ -181,10 +181,12 @@ describe("encoding", () => {
     expect(() => encodeBatchData([{ ...VAULT, amount: MAX_AMOUNT + 1n }])).toThrow(
       code("amount_out_of_range"),
     );
-    expect(() => encodeBatchData([{ ...VAULT, blob: `0x${"31".repeat(256)}` }])).toThrow(
-      code("blob_invalid"),
+    expect(() => encodeBatchData([{ ...VAULT, mintingBlob: `0x${"31".repeat(256)}` }])).toThrow(
+      code("minting_blob_invalid"),
     );
-    expect(() => encodeBatchData([{ ...VAULT, blob: "0x313" }])).toThrow(code("validation_failed"));
+    expect(() => encodeBatchData([{ ...VAULT, mintingBlob: "0x313" }])).toThrow(
+      code("validation_failed"),
+    );
     expect(() => encodeBatchData([{ ...VAULT, owner: "0x11" }])).toThrow(code("validation_failed"));
     expect(() => encodeBatchData([{ ...VAULT, chainId: 1n << 64n }])).toThrow(
       code("validation_failed"),

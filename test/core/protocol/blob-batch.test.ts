@@ -4,9 +4,9 @@ import { slotsOf, type VaultEntry } from "../../../core/protocol/batch-data.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { readWords } from "../../../core/protocol/words.ts";
-import { decimalBlob } from "../naive/naive-vault.ts";
+import { decimalMintingBlob } from "../naive/naive-vault.ts";
 import { naiveElements, naiveWords } from "../naive/naive-words.ts";
-import { anySlots, anyVault, textBlob } from "./arbitrary.ts";
+import { anySlots, anyVault, textMintingBlob } from "./arbitrary.ts";
 import { vectors } from "./vectors.ts";
 
 const file = vectors("blob-elements");
@@ -16,7 +16,7 @@ const VAULT: VaultEntry = {
   owner: `0x${"11".repeat(20)}`,
   assetType: `0x${"22".repeat(32)}`,
   amount: 1n,
-  blob: decimalBlob(1),
+  mintingBlob: decimalMintingBlob(1),
 };
 const slots = fc.array(
   fc.option(
@@ -43,20 +43,24 @@ function batchOf(elements: readonly string[], vaultCount: number): blobBatch.Blo
 }
 
 describe("the vectors of elements", () => {
-  it.each(file.vectors)("$name", ({ assetIndex, amount, blob, elements }) => {
+  it.each(file.vectors)("$name", ({ assetIndex, amount, mintingBlob, elements }) => {
     const at = Number(file.continuation);
     const vault = {
       assetIndex: Number(assetIndex),
       owner: file.owner,
       amount: BigInt(amount),
-      blob,
+      mintingBlob,
     };
     expect(elementsOf(vault, vault.assetIndex, at)).toEqual(elements);
     const all = new Uint8Array(2 * blobBatch.BLOB_BYTES);
     for (const [i, element] of elements.entries())
       all.set(hexToBytes(element), (i === 0 ? 0 : at + i - 1) * ELEMENT_BYTES);
     const read = vaultIn(all, 0, 1);
-    expect(read).toEqual({ ...vault, owner: hexToBytes(file.owner), blob: hexToBytes(blob) });
+    expect(read).toEqual({
+      ...vault,
+      owner: hexToBytes(file.owner),
+      mintingBlob: hexToBytes(mintingBlob),
+    });
     // Behind the last slot or nowhere.
     if (elements.length > 1) expect(vaultIn(all, 0, at + 1)).toBeNull();
   });
@@ -110,11 +114,15 @@ describe("a blob batch", () => {
         batch.elements[byte] = (batch.elements[byte] ?? 0) ^ flip;
         const read = vaultIn(batch.elements, 0, 1);
         if (read === null) return;
-        const text = { ...read, owner: bytesToHex(read.owner), blob: bytesToHex(read.blob) };
+        const text = {
+          ...read,
+          owner: bytesToHex(read.owner),
+          mintingBlob: bytesToHex(read.mintingBlob),
+        };
         const isSame =
           text.owner === vault.owner &&
           text.amount === vault.amount &&
-          text.blob === vault.blob &&
+          text.mintingBlob === vault.mintingBlob &&
           read.assetIndex === 0;
         expect(byte < own && isSame).toBe(false);
         const [, place = 0] = blobBatch.elementPlaces(batch, 0);
@@ -135,7 +143,11 @@ describe("a blob batch", () => {
         const read = vaultIn(batch.elements, 0, 1);
         if (read === null) return;
         const [, place = 0] = blobBatch.elementPlaces(batch, 0);
-        const text = { ...read, owner: bytesToHex(read.owner), blob: bytesToHex(read.blob) };
+        const text = {
+          ...read,
+          owner: bytesToHex(read.owner),
+          mintingBlob: bytesToHex(read.mintingBlob),
+        };
         expect(elementsOf(text, read.assetIndex, place)[0]).toBe(elements[0]);
       }),
       { numRuns: 500 },
@@ -150,7 +162,7 @@ describe("a blob batch", () => {
     );
     expect(slotsIn(batch).every((slot) => slot?.owner === VAULT.owner)).toBe(true);
     expect(() => blobBatch.encodeBlobBatch([...full, VAULT])).toThrow("number of slots");
-    const long = { ...VAULT, blob: textBlob("x".repeat(40)) };
+    const long = { ...VAULT, mintingBlob: textMintingBlob("x".repeat(40)) };
     expect(() => blobBatch.encodeBlobBatch([...full.slice(2), long])).toThrow(
       expect.objectContaining({ code: "batch_too_large" }),
     );
@@ -166,7 +178,7 @@ describe("a blob batch", () => {
 
   it("holds every minting blob of 1 to 255 bytes", () => {
     for (let length = 1; length <= 255; length++) {
-      const vault = { ...VAULT, blob: textBlob("x".repeat(length)) };
+      const vault = { ...VAULT, mintingBlob: textMintingBlob("x".repeat(length)) };
       expect(slotsIn(blobBatch.encodeBlobBatch([vault, null, vault]))).toEqual([
         vault,
         null,

@@ -10,8 +10,8 @@ import { batchRoot, manifestRoot } from "../../../core/protocol/manifest.ts";
 import { type OpenedVault, openedProof } from "../../../core/protocol/opening.ts";
 import { verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { versionedHash } from "../../../core/protocol/versioned-hash.ts";
-import { decimalBlob } from "../naive/naive-vault.ts";
-import { textBlob } from "./arbitrary.ts";
+import { decimalMintingBlob } from "../naive/naive-vault.ts";
+import { textMintingBlob } from "./arbitrary.ts";
 
 const kzg = DasContextJs.create({ usePrecomp: false });
 const VAULT: VaultEntry = {
@@ -19,13 +19,13 @@ const VAULT: VaultEntry = {
   owner: `0x${"11".repeat(20)}`,
   assetType: `0x${"22".repeat(32)}`,
   amount: 1n,
-  blob: decimalBlob(7),
+  mintingBlob: decimalMintingBlob(7),
 };
-const COIN = { ...VAULT, assetType: `0x${"33".repeat(32)}` as Hash, blob: "0x" as const };
+const COIN = { ...VAULT, assetType: `0x${"33".repeat(32)}` as Hash, mintingBlob: "0x" as const };
 const SLOTS = [
   VAULT,
-  { ...VAULT, blob: decimalBlob(2n ** 255n) },
-  { ...VAULT, blob: textBlob("x".repeat(61)) },
+  { ...VAULT, mintingBlob: decimalMintingBlob(2n ** 255n) },
+  { ...VAULT, mintingBlob: textMintingBlob("x".repeat(61)) },
   null,
   { ...COIN, amount: 5n },
   { ...COIN, amount: 6n },

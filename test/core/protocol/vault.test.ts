@@ -19,7 +19,7 @@ import {
   type WordVault,
   wordsOf,
 } from "../../../core/protocol/words.ts";
-import { decimalBlob, naiveLeaf } from "../naive/naive-vault.ts";
+import { decimalMintingBlob, naiveLeaf } from "../naive/naive-vault.ts";
 import {
   type NaiveWords,
   naiveLeaf as naiveLeafOf,
@@ -37,7 +37,7 @@ const VAULT: VaultEntry = {
   owner: `0x${"11".repeat(20)}`,
   assetType: `0x${"22".repeat(32)}`,
   amount: 1n,
-  blob: "0x",
+  mintingBlob: "0x",
 };
 
 describe("vault ids", () => {
@@ -109,7 +109,7 @@ describe("vault ids", () => {
 });
 
 describe("the words of vaults", () => {
-  it.each(file.vectors)("vault $vault.vaultId, blob $vault.blob", (vector) => {
+  it.each(file.vectors)("vault $vault.vaultId, minting blob $vault.mintingBlob", (vector) => {
     const { vault, assetIndex, words, leaf, mode, batchNumber, slot } = vector;
     const content = contentOf(vault);
     const index = Number(assetIndex);
@@ -171,7 +171,7 @@ describe("the words of vaults", () => {
 
   it("have leaves in their places, in a batch longer than a chunk too", () => {
     const slots = Array.from({ length: 3000 }, (_, slot) =>
-      slot % 1023 === 17 ? null : { ...VAULT, blob: decimalBlob(slot) },
+      slot % 1023 === 17 ? null : { ...VAULT, mintingBlob: decimalMintingBlob(slot) },
     );
     const naive = naiveWordsOf(slots);
     for (const mode of MODES) {
@@ -204,11 +204,11 @@ describe("the words of vaults", () => {
     expect(withAmount(0n)).toThrow(outOfRange);
     expect(withAmount(-1n)).toThrow(outOfRange);
     expect(withAmount(MAX_AMOUNT + 1n)).toThrow(outOfRange);
-    expect(() => vaultLeaf({ ...vault, blob: `0x${"31".repeat(256)}` }, 0)).toThrow(
-      expect.objectContaining({ code: "blob_invalid" }),
+    expect(() => vaultLeaf({ ...vault, mintingBlob: `0x${"31".repeat(256)}` }, 0)).toThrow(
+      expect.objectContaining({ code: "minting_blob_invalid" }),
     );
-    expect(() => vaultLeaf({ ...vault, blob: "0x3" }, 0)).toThrow(invalid);
-    expect(() => vaultLeaf({ ...vault, blob: "0xzz" }, 0)).toThrow(invalid);
+    expect(() => vaultLeaf({ ...vault, mintingBlob: "0x3" }, 0)).toThrow(invalid);
+    expect(() => vaultLeaf({ ...vault, mintingBlob: "0xzz" }, 0)).toThrow(invalid);
     expect(() => vaultLeaf({ ...vault, owner: "0x1234" }, 0)).toThrow(invalid);
     expect(() => vaultLeaf({ ...vault, vaultId: 1n << 60n }, 0)).toThrow(invalid);
     expect(() => vaultLeaf(vault, 255)).toThrow(invalid);
@@ -216,14 +216,14 @@ describe("the words of vaults", () => {
   });
 });
 
-type Content = Pick<VaultEntry, "owner" | "amount" | "blob">;
+type Content = Pick<VaultEntry, "owner" | "amount" | "mintingBlob">;
 
-function bytesOf({ owner, amount, blob }: Content, assetIndex: number): WordVault {
-  return { assetIndex, owner: hexToBytes(owner, 20), amount, blob: hexToBytes(blob) };
+function bytesOf({ owner, amount, mintingBlob }: Content, assetIndex: number): WordVault {
+  return { assetIndex, owner: hexToBytes(owner, 20), amount, mintingBlob: hexToBytes(mintingBlob) };
 }
 
-function hexOf({ owner, amount, blob }: WordVault): Content {
-  return { owner: bytesToHex(owner), amount, blob: bytesToHex(blob) };
+function hexOf({ owner, amount, mintingBlob }: WordVault): Content {
+  return { owner: bytesToHex(owner), amount, mintingBlob: bytesToHex(mintingBlob) };
 }
 
 /** The continuations, each as hex. */

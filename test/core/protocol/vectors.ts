@@ -13,7 +13,7 @@ import type { OrderMessage } from "../../../core/protocol/typed-data.ts";
  */
 export interface VectorFiles {
   assets: {
-    vectors: readonly (AssetVector & { name: string; blob: Hex; mintableAssetId: Hash })[];
+    vectors: readonly (AssetVector & { name: string; mintingBlob: Hex; mintableAssetId: Hash })[];
   };
   attestations: {
     settlement: SettlementVector;
@@ -61,7 +61,7 @@ export interface VectorFiles {
       name: string;
       assetIndex: string;
       amount: string;
-      blob: Hex;
+      mintingBlob: Hex;
       elements: readonly Hash[];
     }[];
     nobodys: readonly { name: string; elements: readonly Hash[] }[];
@@ -73,7 +73,7 @@ export interface VectorFiles {
       content: Hash;
     }[];
   };
-  blobs: {
+  "minting-blobs": {
     vectors: readonly {
       standard: Standard;
       scheme: Scheme;
@@ -330,7 +330,7 @@ export interface VaultVector {
   owner: Address;
   assetType: Hash;
   amount: string;
-  blob: Hex;
+  mintingBlob: Hex;
 }
 
 /** The vault of a vector. */

@@ -2,19 +2,19 @@ import fc from "fast-check";
 import { keccak256 } from "viem";
 import { describe, expect, it, test } from "vitest";
 import type { Hex } from "../../../core/model.ts";
-import { canonicalBlob, tokenIdOf } from "../../../core/protocol/blob.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
-import { textBlob } from "./arbitrary.ts";
+import { canonicalMintingBlob, tokenIdOf } from "../../../core/protocol/minting-blob.ts";
+import { textMintingBlob } from "./arbitrary.ts";
 import { vectors } from "./vectors.ts";
 
-const file = vectors("blobs");
-const blobInvalid = expect.objectContaining({ code: "blob_invalid" });
+const file = vectors("minting-blobs");
+const mintingBlobInvalid = expect.objectContaining({ code: "minting_blob_invalid" });
 
 describe("minting blobs", () => {
   it.each(file.vectors)(
     "$scheme $standard $input",
     ({ standard, scheme, input, canonical, tokenId }) => {
-      expect(canonicalBlob(input)).toBe(canonical);
+      expect(canonicalMintingBlob(input)).toBe(canonical);
       expect(tokenIdOf(standard, scheme, canonical)).toBe(
         tokenId === null ? null : BigInt(tokenId),
       );
@@ -22,7 +22,9 @@ describe("minting blobs", () => {
   );
 
   it.each(file.refused)("refused: $scheme $standard $input", ({ standard, scheme, input }) => {
-    expect(() => tokenIdOf(standard, scheme, canonicalBlob(input))).toThrow(blobInvalid);
+    expect(() => tokenIdOf(standard, scheme, canonicalMintingBlob(input))).toThrow(
+      mintingBlobInvalid,
+    );
   });
 
   it("have one canonical form, whatever the case and the prefix", () => {
@@ -34,7 +36,7 @@ describe("minting blobs", () => {
         (bytes, isUpper, isPrefixed) => {
           const hex = bytesToHex(bytes);
           const digits = isUpper ? hex.slice(2).toUpperCase() : hex.slice(2);
-          expect(canonicalBlob(isPrefixed ? `0x${digits}` : digits)).toBe(hex);
+          expect(canonicalMintingBlob(isPrefixed ? `0x${digits}` : digits)).toBe(hex);
         },
       ),
     );
@@ -45,11 +47,11 @@ describe("minting blobs", () => {
       fc.property(
         fc.oneof(fc.bigInt({ min: 0n, max: 1n << 257n }).map(String), fc.string({ minLength: 1 })),
         (characters) => {
-          const blob = textBlob(characters);
-          if (blob.length > 2 + 2 * 255) return;
+          const mintingBlob = textMintingBlob(characters);
+          if (mintingBlob.length > 2 + 2 * 255) return;
           const isNumber = /^(0|[1-9]\d*)$/.test(characters) && BigInt(characters) < 1n << 256n;
-          expect(tokenIdOf("erc721", "mintmark", blob)).toBe(
-            isNumber ? BigInt(characters) : BigInt(keccak256(blob)),
+          expect(tokenIdOf("erc721", "mintmark", mintingBlob)).toBe(
+            isNumber ? BigInt(characters) : BigInt(keccak256(mintingBlob)),
           );
         },
       ),
@@ -62,24 +64,24 @@ describe("minting blobs", () => {
         fc.bigInt({ min: 0n, max: (1n << 256n) - 1n }),
         fc.string({ maxLength: 40 }),
         (id, blueprint) => {
-          expect(tokenIdOf("erc721", "imx", textBlob(`{${id}}:{${blueprint}}`))).toBe(id);
+          expect(tokenIdOf("erc721", "imx", textMintingBlob(`{${id}}:{${blueprint}}`))).toBe(id);
         },
       ),
     );
   });
 });
 
-test("a blob of another scheme is refused with the id that it names, and how to give it", () => {
+test("a minting blob of another scheme is refused with the id that it names, and how to give it", () => {
   const text = (of: string): Hex => `0x${Buffer.from(of).toString("hex")}`;
   const word: Hex = `0x${"11".padStart(64, "0")}`;
-  for (const [scheme, blob, right] of [
+  for (const [scheme, mintingBlob, right] of [
     ["raw32", text("17"), word],
     ["raw32", text("{17}:{}"), word],
     ["imx", text("17"), text("{17}:{}")],
     ["imx", word, text("{17}:{}")],
   ] as const) {
-    const hint = `(scheme ${scheme}); for the id 17, which was sent, give its tokenId, or the blob ${right}`;
-    expect(() => tokenIdOf("erc721", scheme, blob)).toThrow(hint);
+    const hint = `(scheme ${scheme}); for the id 17, which was sent, give its tokenId, or the mintingBlob ${right}`;
+    expect(() => tokenIdOf("erc721", scheme, mintingBlob)).toThrow(hint);
     expect(tokenIdOf("erc721", scheme, right)).toBe(17n);
   }
 });
