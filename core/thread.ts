@@ -46,7 +46,7 @@ function passedOn(flags: readonly string[]): string[] {
 const GIVE_WAY = {
   /** In the end new mints wait for it. */
   sealing: 5,
-  /** Whoever asked for it expects that it takes long. */
+  /** Its caller expects that it takes long. */
   long: 10,
 } as const;
 
