@@ -31,7 +31,7 @@ import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { madeProof } from "../vaults/makings.ts";
-import { makerOf, sourceOf, spenderOf } from "../vaults/transfer-lists.ts";
+import { spenderOf } from "../vaults/transfer-lists.ts";
 import {
   batchAt,
   decodePage,
@@ -416,7 +416,7 @@ export interface StateExtension {
 /**
  * Proves each transfer from the mint to a vault of a sealed transfer batch. Throws `store_corrupt`.
  */
-export async function provenHops(ledger: Ledger, place: VaultPlace) {
+async function provenHops(ledger: Ledger, place: VaultPlace) {
   const hops: ProvenHop[] = [];
   for (let { mode, batchNumber, slot } = place; ; ) {
     if (mode !== "zk-rollup" || !findBatch(ledger, mode, batchNumber).transfers)
@@ -424,16 +424,6 @@ export async function provenHops(ledger: Ledger, place: VaultPlace) {
     const { hop, spent } = await provenHop(ledger, batchNumber, slot);
     hops.unshift(hop);
     ({ mode, batchNumber, slot } = placeOf(spent));
-  }
-}
-
-/** The place of the minted vault that a vault comes from by transfers. */
-export async function originOf(ledger: Ledger, place: VaultPlace): Promise<VaultPlace> {
-  for (let at = place; ; ) {
-    const maker = await makerOf(ledger, at);
-    const source = maker === null ? null : sourceOf(maker);
-    if (source === null) return at;
-    at = source;
   }
 }
 

@@ -19,6 +19,7 @@ import { importRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
 import { headerOfMaking, lineageFaults, readMaking } from "../vaults/makings.ts";
+import { originOf } from "../vaults/transfer-lists.ts";
 import { batchOfRecord, placeOf, readVaults } from "../vaults/vaults.ts";
 
 /** Throws `vault_void` for a vault whose token came back as another one, so it never counts. */
@@ -57,7 +58,7 @@ export async function exitHeader(
   const batch = batchOfRecord(ledger, place);
   const header = headerOf(batch);
   if (header !== null && batch.transfers) {
-    const origin = await proofs.originOf(ledger, place);
+    const origin = await originOf(ledger, place);
     return origin.mode === "made"
       ? headerOfMaking(await readMaking(ledger, origin.batchNumber))
       : headerOf(batchOfRecord(ledger, origin));
