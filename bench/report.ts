@@ -142,7 +142,7 @@ export async function writePage(
   await writeFile(page, text.join("\n"));
 }
 
-export const LINE = 120;
+const LINE = 120;
 
 type Grid = readonly (readonly string[])[];
 
@@ -195,7 +195,7 @@ function fits(text: readonly string[]): boolean {
 }
 
 /** Wraps a paragraph, or a list item, into lines. */
-export function wrapped(text: string): string {
+function wrapped(text: string): string {
   const indent = text.startsWith("- ") ? "  " : "";
   const found: string[] = [];
   let line = "";
@@ -209,7 +209,7 @@ export function wrapped(text: string): string {
 }
 
 /** A figure with three significant digits, or all digits before the point. */
-export function figure(value: number): string {
+function figure(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
   return value.toLocaleString("en-US", {
     minimumFractionDigits: digits,

@@ -270,7 +270,7 @@ export interface Adopting {
  * commit one over an unknown vault, or over vaults of several owners under one signature. Such a
  * record takes its slots and moves nothing.
  */
-export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }: ProposedBatch) {
+async function adoptedTransfers(adopting: Adopting, { batchNumber, data }: ProposedBatch) {
   const { ledger, group, known } = adopting;
   const now = ledger.journal.now(group);
   const vaults: StoredVault[] = [];
@@ -302,7 +302,7 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
 }
 
 /** Stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
-export function unknownVault({
+function unknownVault({
   ledger,
   group,
   holderOf,

@@ -210,7 +210,7 @@ export function archiveIndex(ground: ArchiveGround, reads: ArchiveReads) {
  * @param taken - null while L1 has not taken the batch: then a vault counts if its asset is
  *   registered
  */
-export async function indexEntries(
+async function indexEntries(
   { store, assets }: ArchiveGround,
   vaults: readonly VaultContent[],
   taken: TakenAt | null,
@@ -263,10 +263,7 @@ export async function indexEntries(
  * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's minting blob, if
  * there is one. null deletes a key.
  */
-export async function indexRemovals(
-  { store, assets }: ArchiveGround,
-  vaults: readonly VaultContent[],
-) {
+async function indexRemovals({ store, assets }: ArchiveGround, vaults: readonly VaultContent[]) {
   await assets.learn(vaults);
   const changes = new Map<string, string | null>();
   /** Tokens by reading, with the vault that held them. */

@@ -120,7 +120,7 @@ function vaultsIn({ batches }: Ledger, mode: Mode): number {
   return vaults;
 }
 
-export function uncommittedVaults(ledger: Ledger): number {
+function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce(
     (sum, mode) => sum + vaultsIn(ledger, mode) - committedVaults(ledger, mode, null),
     0,

@@ -102,7 +102,7 @@ async function derivedEarly(
 }
 
 /** Frees what the vaults of new void slots took, and tells everyone. */
-export async function failSlots(
+async function failSlots(
   ledger: Ledger,
   group: Group,
   batch: BatchRecord,
@@ -159,7 +159,7 @@ interface Roots {
 }
 
 /** Writes a sealed batch with a new root, and the state roots from it on. */
-export function putRoots(ledger: Ledger, group: Group, changed: BatchRecord) {
+function putRoots(ledger: Ledger, group: Group, changed: BatchRecord) {
   const { mode, batchNumber } = changed;
   const history = ledger.batches.histories[mode].view(group).first(batchNumber);
   history.append(stateLeafOf(changed));
@@ -342,7 +342,7 @@ export async function leaveOut(
  * Assets by their manifest places, ascending. Throws `validation_failed` for a place that the
  * manifest lacks.
  */
-export function placesOf(batch: BatchRecord, assets: readonly LeftOut[]): LeftOutAsset[] {
+function placesOf(batch: BatchRecord, assets: readonly LeftOut[]): LeftOutAsset[] {
   return assets
     .map((each) => {
       const asset = (batch.assets ?? []).findIndex((known) => compareAssets(known, each) === 0);

@@ -16,7 +16,7 @@ import {
  * idempotency key: the same drop has the same windows on every server. A row with a larger
  * `quantity` is its own window.
  */
-export const WINDOW = { tokens: 1_000, users: 100, bytes: 1 << 20 } as const;
+const WINDOW = { tokens: 1_000, users: 100, bytes: 1 << 20 } as const;
 
 /** Values for rows without their own. */
 export interface DropDefaults {

@@ -91,7 +91,7 @@ function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
  * An application's durable events in order. They are read one page at a time, so a slow reader
  * holds no more.
  */
-export async function* events(
+async function* events(
   ledger: TenantLedger,
   applicationIndex: number,
   after: number,

@@ -64,7 +64,7 @@ export interface EngineOptions {
 /** Nodes refuse transactions above this many bytes. */
 const MAX_TRANSACTION_BYTES = 131_072;
 /** Most vaults of a rollup batch that the settlement contract takes, whatever their gas. */
-export const MAX_ROLLUP_VAULTS = 1 << 15;
+const MAX_ROLLUP_VAULTS = 1 << 15;
 /** Signature, fees and calldata around a batch's data. */
 const TRANSACTION_OVERHEAD = 1_024;
 

@@ -134,7 +134,7 @@ export function canonicalSettlement({ chainId, contract, engineVersion }: Settle
  *
  * @param seals - whether closed batches are sealed now; a standby leaves that to the leader
  */
-export async function load(ledger: Ledger, seals: boolean): Promise<void> {
+async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined)
     throw new MintmarkError("store_corrupt", "The store's head is missing.");
@@ -333,7 +333,7 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
 ]);
 
 /** The prefixes of records that are held in memory, in the order of loading. */
-export const LOADED_PREFIXES: readonly number[] = [...LOADERS.keys()];
+const LOADED_PREFIXES: readonly number[] = [...LOADERS.keys()];
 
 /**
  * Takes a stored record into memory. Skips records that are read on demand. Throws `store_corrupt`.

@@ -263,7 +263,7 @@ export interface MintResult {
 }
 
 /** The part of a mint that stays in memory for its answer. Copies only what the caller asks for. */
-export class MintedColumns implements AcceptedColumns {
+class MintedColumns implements AcceptedColumns {
   readonly time: number;
   readonly users: AcceptedColumns["users"];
   readonly assetIndex: Uint32Array;

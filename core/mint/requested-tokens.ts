@@ -225,7 +225,7 @@ export class RequestedTokens {
  * Decides whether ERC-721 tokens exist. The index gives the vaults whose tokens have the same hash:
  * nearly always none. Vaults on disk are read before the transition, the others are in memory.
  */
-export class TokenLookup {
+class TokenLookup {
   readonly #ledger: Ledger;
   /** Records to read, by {@link keyString}, with their places. */
   readonly #asked = new Map<string, Buffer>();

@@ -221,7 +221,7 @@ export async function readOrder(
   return order;
 }
 
-export function isOrderOf(ledger: Ledger, caller: OrderCaller, order: OrderRecord): boolean {
+function isOrderOf(ledger: Ledger, caller: OrderCaller, order: OrderRecord): boolean {
   return typeof caller === "string"
     ? order.applicationIndex === ledger.tenants.application(caller, null).applicationIndex
     : order.maker === requireAddress("owner", caller.owner);

@@ -32,7 +32,7 @@ import {
  * A record is a vault's head with two narrower columns: it has an index where there are owners in
  * front of the records. So all records have one width. The continuations follow in slot order.
  */
-export const BATCH_DATA_VERSION = 0x01;
+const BATCH_DATA_VERSION = 0x01;
 export const ASSET_ENTRY_BYTES = 40;
 const OWNER_BYTES = 20;
 /** Most owners in the dictionary, because its count has two bytes. */

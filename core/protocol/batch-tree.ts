@@ -6,7 +6,7 @@ import { buildLevels, MAX_HEIGHT, nodeIn, pathHolds, siblingsIn, treeHeight } fr
 import type { TreeNodes } from "./multiproof.ts";
 
 /** Height of the subtrees that a store keeps as one page of 256 leaves. */
-export const PAGE_HEIGHT = 8;
+const PAGE_HEIGHT = 8;
 
 /**
  * The whole Merkle tree of a sealed batch in memory: one flat array a level, leaves first, about 64

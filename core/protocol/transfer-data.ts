@@ -31,7 +31,7 @@ import { isVaultId, packVaultId, requireVaultId } from "./vault.ts";
  * The version is its own: batch data begins with 1 and blob data with 2, so the first byte tells
  * them apart.
  */
-export const TRANSFER_DATA_VERSION = 0x03;
+const TRANSFER_DATA_VERSION = 0x03;
 /** Most slots of one transfer batch. The 128 KiB that nodes take in a transaction hold fewer. */
 export const MAX_TRANSFER_SLOTS = 1 << 13;
 
@@ -70,7 +70,7 @@ export interface TransferOutput {
  * The reasons for refusing transfer data. They are stable: committee members and the engine show
  * them.
  */
-export const TRANSFER_DATA_REASONS = {
+const TRANSFER_DATA_REASONS = {
   version_unknown: "The first byte is not a known version.",
   truncated: "The data ends too early.",
   no_group: "The batch has no group, so no slot.",

@@ -408,7 +408,7 @@ export const adoptedList = layout({
 export type AdoptedList = ValueOf<typeof adoptedList>;
 
 /** Where a list of transfers is before its batch says the rest. */
-export const TRANSFER_STATUSES = ["waiting", "batched", "failed"] as const;
+const TRANSFER_STATUSES = ["waiting", "batched", "failed"] as const;
 
 const FAULTS = Object.keys(TRANSFER_FAULTS) as TransferFault[]; // Index = number on disk
 

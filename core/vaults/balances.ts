@@ -145,7 +145,7 @@ const MADE_AT_ONCE = 256; // Vaults whose withdrawals are looked up at once
  * Adds the transactions from `sums.upTo` to another sequence. Reads mints from their records,
  * without objects.
  */
-export async function addTransactions(
+async function addTransactions(
   ledger: Ledger,
   holding: Holding,
   sums: TokenSums,

@@ -15,7 +15,7 @@ import { batchAt, type LocatedVault } from "./vaults.ts";
  * docs/guides/trade.md has the table of what excludes what. An open order takes nothing, so it is
  * not asked for here.
  */
-export function requireFree(
+function requireFree(
   ledger: Ledger,
   vaultId: VaultId,
   { pending, spentBy }: ActivityRecord,

@@ -78,7 +78,7 @@ export class Output {
 }
 
 /** Records of one kind that later entries change, by number or name. */
-export class Kept<K, T> extends Map<K, T> {
+class Kept<K, T> extends Map<K, T> {
   readonly #out: Output;
   readonly #kind: string;
   readonly #empty: T;

@@ -86,7 +86,7 @@ function countsIn(code: Uint8Array): ReadonlyMap<string, number> {
  * The compiler's own sequence. It tells the sequence only of settings that are not the default's,
  * so one is, which has nothing to do with the sequence.
  */
-export function defaultSteps(): string {
+function defaultSteps(): string {
   const { compile: solc } = createRequire(import.meta.url)("solc") as {
     compile(input: string): string;
   };

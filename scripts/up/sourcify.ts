@@ -5,7 +5,7 @@ import type { Address } from "../../core/index.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 
 /** The compiler's whole version, which Sourcify asks for. A test compares it with the compiler. */
-export const COMPILER_VERSION = "0.8.37+commit.f401782d";
+const COMPILER_VERSION = "0.8.37+commit.f401782d";
 
 export interface Published {
   readonly name: ContractName;

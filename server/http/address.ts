@@ -7,7 +7,7 @@ const UNKNOWN = "unknown";
  * The canonical form of an address as sockets and proxies write it: without port, brackets, quotes
  * and zone, and IPv4 also where IPv6 maps it. null for other text.
  */
-export function plainAddress(text: string): string | null {
+function plainAddress(text: string): string | null {
   const bare = text.trim().replace(/^"(.*)"$/, "$1");
   const host =
     /^\[([^\]]*)\](?::\d{1,5})?$/.exec(bare)?.[1] ?? bare.replace(/^([\d.]+):\d{1,5}$/, "$1");

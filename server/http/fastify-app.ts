@@ -122,7 +122,7 @@ const unanswered = new WeakMap<Socket, number>();
  * does not send the rest of its body. While the server works, the peer owes nothing. Returns false
  * for a closed connection.
  */
-export function watchConnection(
+function watchConnection(
   request: IncomingMessage,
   response: ServerResponse,
   stalledMs: number,
@@ -159,12 +159,7 @@ const SINGLE_LENGTHS = new Set([...SINGLE].map(({ length }) => length));
  * Throws `malformed_request` for an ambiguous request: a repeated header field of {@link SINGLE},
  * no Host (RFC 9112, 3.2), or a URL that is not percent-encoded UTF-8.
  */
-export function requireClear({
-  url = "",
-  rawHeaders,
-  headers,
-  httpVersion,
-}: IncomingMessage): void {
+function requireClear({ url = "", rawHeaders, headers, httpVersion }: IncomingMessage): void {
   if (!/^[!-~]*$/.test(url) || (url.includes("%") && !isUtf8(url)))
     throw new ServerError("malformed_request", "The URL is not percent-encoded UTF-8.");
   if (headers.host === undefined && httpVersion === "1.1") {
@@ -217,7 +212,7 @@ const CODES: Readonly<Record<string, ServerErrorCode>> = {
 };
 
 /** Answers a request that Node's HTTP parser refused, on its socket, and closes the socket. */
-export function handleClientError(error: Error & { readonly code?: string }, socket: Socket): void {
+function handleClientError(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed) return;
   if (socket.writable) socket.write(answer(CODES[error.code ?? ""] ?? "malformed_request"));
   socket.destroy(error);
@@ -227,13 +222,13 @@ export function handleClientError(error: Error & { readonly code?: string }, soc
  * Refuses CONNECT, because this server is no proxy. Node would close the connection without an
  * answer.
  */
-export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
+function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
   socket.on("error", () => {});
   socket.end(answer("method_not_allowed"));
 }
 
 /** Answers an `Expect` that Node does not know. Node itself would answer without a body. */
-export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
+function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
   const id = requestId(request);
   const body = problem("expectation_failed", id);
   const text = JSON.stringify(body);

@@ -53,9 +53,7 @@ const noUndeployed: Plugin = {
  * proofs. The explorer loads `withdraw.js` when an owner sends a transaction, and both share the
  * other files.
  */
-export function bundleOptions(
-  page: (typeof SCRIPTS)[number],
-): BuildOptions & { readonly write: false } {
+function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
   // Visitors read the explorer's script as it is served; the others are mostly libraries.
   const isMinified = page !== "explorer";
   const entries = page === "explorer" ? [page, "withdraw"] : [page];

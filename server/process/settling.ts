@@ -340,7 +340,7 @@ function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
  * The issuers' answers about the batches that wait. Never rejects: an issuer keeps nobody else's
  * batches from L1.
  */
-export function describeConsents(standings: readonly ConsentStanding[]): string {
+function describeConsents(standings: readonly ConsentStanding[]): string {
   const told = standings.map(({ issuer, batchId, state, failure }) => {
     if (state === "refused") return `${issuer} does not consent to ${batchId}: ${failure}`;
     return `${issuer} ${state === "given" ? "has consented" : "is asked to consent"} to ${batchId}`;

@@ -62,7 +62,7 @@ const assetQuery = z.strictObject({
  * The standards of an `assetType` filter. Every asset here is mintable, so `mintable-erc20` equals
  * `erc20`.
  */
-export function standardsOf(types: readonly AssetType[]): readonly Standard[] {
+function standardsOf(types: readonly AssetType[]): readonly Standard[] {
   return STANDARDS.filter((name) => types.includes(name) || types.includes(`mintable-${name}`));
 }
 

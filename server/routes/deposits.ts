@@ -18,7 +18,7 @@ const deposit = s.responseComponent("Deposit", {
   createdAt: s.outTime.describe("When the vault became the user's."),
 });
 
-export const depositQuery = z.strictObject({
+const depositQuery = z.strictObject({
   userId: s.uuid.optional(),
   ownerAddress: s.address.optional().describe("Of all users of this owner."),
   assetId: s.uuid.optional(),

@@ -56,7 +56,7 @@ const prepared = z.strictObject({
   quantity: s.positive.optional().describe("Quantized units. Default: all that are left."),
 });
 
-export const preparationBody = s.requestComponent(
+const preparationBody = s.requestComponent(
   "NewWithdrawalPreparation",
   z
     .strictObject({
@@ -82,7 +82,7 @@ export const preparationBody = s.requestComponent(
     ),
 );
 
-export const ownersPreparationBody = s.requestComponent("NewOwnersPreparation", {
+const ownersPreparationBody = s.requestComponent("NewOwnersPreparation", {
   vaultIds: z.array(s.vaultId).min(1, "Give at least one vault.").max(MAX_LISTED_VAULTS),
   ...signing,
 });
@@ -117,7 +117,7 @@ function listReply<W extends z.ZodType>(shown: W) {
   return z.strictObject({ vaults: z.array(one).describe("In the order of the request.") });
 }
 
-export const withdrawalsReply = s.responseComponent("WithdrawalsReply", listReply(withdrawal));
+const withdrawalsReply = s.responseComponent("WithdrawalsReply", listReply(withdrawal));
 
 /** The user's id is the application's own. */
 export const ownersWithdrawal = s.responseComponent(
@@ -125,19 +125,16 @@ export const ownersWithdrawal = s.responseComponent(
   withdrawal.omit({ userId: true }),
 );
 
-export const ownersReply = s.responseComponent(
-  "OwnersWithdrawalsReply",
-  listReply(ownersWithdrawal),
-);
+const ownersReply = s.responseComponent("OwnersWithdrawalsReply", listReply(ownersWithdrawal));
 
-export const ownersQuery = z.strictObject({
+const ownersQuery = z.strictObject({
   vaultId: z
     .union([s.vaultId, z.array(s.vaultId).max(100)], "Give 1 to 100 vault ids.")
     .transform((given) => (typeof given === "bigint" ? [given] : given))
     .describe("Repeat it for several, up to 100."),
 });
 
-export const ownersWithdrawals = s.responseComponent("OwnersWithdrawals", {
+const ownersWithdrawals = s.responseComponent("OwnersWithdrawals", {
   vaults: z
     .array(z.strictObject({ vaultId: s.outDecimal, withdrawal: ownersWithdrawal.nullable() }))
     .describe(
@@ -151,7 +148,7 @@ const EXAMPLE = {
   deadline: "1893456000",
 };
 
-export const preparation = s.responseComponent("WithdrawalPreparation", {
+const preparation = s.responseComponent("WithdrawalPreparation", {
   ownerAddress: s.outAddress.describe("Who signs."),
   typedData: typedDataOf(
     ["WithdrawalList"],

@@ -37,7 +37,7 @@ export function wholeTokens({
 }
 
 /** A token with its amount: `12.5 PTS`, `Swords #17`, `2,500 × Potions #7`. */
-export function amountText(units: Units, asset: Asset | undefined): string {
+function amountText(units: Units, asset: Asset | undefined): string {
   const { tokenId, assetId } = units;
   const whole = wholeTokens(units);
   if (tokenId === null) return `${whole} ${asset?.symbol ?? assetId}`;

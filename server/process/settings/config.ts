@@ -96,7 +96,7 @@ function unknownVariables(environment: Texts, known: readonly string[] | undefin
 }
 
 /** The field of a variable: `chainId` for `MINTMARK_CHAIN_ID`. */
-export function fieldOf(variable: string): string {
+function fieldOf(variable: string): string {
   const [first = "", ...rest] = variable.replace("MINTMARK_", "").toLowerCase().split("_");
   return first + rest.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
 }
