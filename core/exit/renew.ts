@@ -6,7 +6,7 @@ import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import { tipIdOf } from "../protocol/transfer-proof.ts";
 import { MAX_LISTED_VAULTS } from "../protocol/typed-data.ts";
 import type { ExitKit } from "./kit.ts";
-import { type ExitOptions, type ExitPlan, planExit } from "./withdraw.ts";
+import { type ExitOptions, type ExitPlan, planExit, timeOn } from "./withdraw.ts";
 
 /** The owner's list counts for so long, in seconds of L1's clock. */
 const LIST_SECONDS = 86_400n;
@@ -152,11 +152,6 @@ async function refused(reason: string, { kits, l1 }: RenewalOptions): Promise<Mi
       `The proofs of ${kits.length} vaults need more gas than a transaction has. Renew fewer at once.`,
     );
   return new MintmarkError("l1_failed", `the contract would refuse with ${reason}`);
-}
-
-/** Seconds since 1970, by L1's newest block. */
-async function timeOn(l1: RenewalOptions["l1"]): Promise<bigint> {
-  return (await l1.block("latest"))?.timestamp ?? 0n;
 }
 
 function max(a: bigint, b: bigint): bigint {

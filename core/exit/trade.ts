@@ -7,7 +7,7 @@ import type { OrderItem, OrderMessage } from "../protocol/typed-data.ts";
 import { decimal, hex, list, object, oneOf } from "../validate.ts";
 import { type ExitKit, exitKit, exitKitToJson, readFile, requireWholeKit } from "./kit.ts";
 import { standingOf } from "./standing.ts";
-import { type ExitOptions, planExit } from "./withdraw.ts";
+import { type ExitOptions, planExit, timeOn } from "./withdraw.ts";
 
 /** A signed order with its vault's kit: whoever has both can bring the trade to L1 alone. */
 export interface Offer {
@@ -40,7 +40,7 @@ const OFFER_SECONDS = 7n * 86_400n;
  */
 export async function prepareOffer({ want, ...options }: NewOffer): Promise<OrderMessage> {
   const { kit, quantity, withdrawnBefore } = await planExit(options);
-  const now = (await options.l1.block("latest"))?.timestamp ?? 0n;
+  const now = await timeOn(options.l1);
   return {
     give: itemOf(kit, quantity),
     want,

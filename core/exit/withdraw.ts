@@ -126,7 +126,7 @@ async function requireWithdrawable(call: WithdrawalCall, options: ExitOptions): 
     if (refusal === null) return;
     if (!refusal.startsWith("NotMature(") || kit.maturesAt === null)
       throw new MintmarkError("l1_failed", `the contract would refuse with ${refusal}`);
-    const seconds = kit.maturesAt - ((await l1.block("latest"))?.timestamp ?? 0n);
+    const seconds = kit.maturesAt - (await timeOn(l1));
     if (immature === "refuse") {
       const when = new Date(Number(kit.maturesAt) * 1000).toISOString();
       const detail = `The vault matures at ${when}, in ${seconds} s of L1's clock. Wait for it.`;
@@ -220,3 +220,8 @@ function* groupsOf(
 
 /** The errors of a vault that is no longer its owner's, or empty. */
 const STANDINGS: ReadonlySet<ErrorCode> = new Set(["insufficient_balance", "vault_spent"]);
+
+/** Seconds since 1970, by L1's newest block. */
+export async function timeOn(l1: ExitOptions["l1"]): Promise<bigint> {
+  return (await l1.block("latest"))?.timestamp ?? 0n;
+}
