@@ -50,6 +50,7 @@ export interface NewVault {
  */
 export type VaultParts = ReturnType<VaultColumns["parts"]>;
 
+const OWNER_BYTES = 20;
 const FIRST_CAPACITY = 64;
 const USUAL_MINTING_BLOB_BYTES = 16;
 const SEALED_COLUMNS = [
@@ -139,26 +140,46 @@ export class VaultColumns {
     return [...found];
   }
 
-  /** Copies for {@link of}. */
+  /**
+   * Copies for {@link of}, all in arrays: another thread gets them many times faster than an object
+   * for each holder.
+   */
   parts() {
     const { count } = this;
     const columns = SEALED_COLUMNS.map((name) => this[name].slice(0, count));
-    return {
-      count,
-      columns,
-      mintingBlobs: this.mintingBlobs.slice(0, this.mintingBlobStart(count)),
-      holders: [...this.#holders.values()],
-    };
+    const users = new Uint32Array(this.#holders.size);
+    const applications = new Uint32Array(this.#holders.size);
+    const owners = new Uint8Array(this.#holders.size * OWNER_BYTES);
+    let place = 0;
+    for (const { userIndex, applicationIndex, owner } of this.#holders.values()) {
+      users[place] = userIndex;
+      applications[place] = applicationIndex;
+      const at = place++ * OWNER_BYTES;
+      for (let i = 0; i < OWNER_BYTES; i++) owners[at + i] = owner[i]!;
+    }
+    const mintingBlobs = this.mintingBlobs.slice(0, this.mintingBlobStart(count));
+    return { count, columns, mintingBlobs, users, applications, owners };
   }
 
   /** Rebuilds vaults from their parts, without their times. */
-  static of({ count, columns, mintingBlobs, holders }: VaultParts): VaultColumns {
+  static of({
+    count,
+    columns,
+    mintingBlobs,
+    users,
+    applications,
+    owners,
+  }: VaultParts): VaultColumns {
     const vaults = new VaultColumns();
     vaults.count = count;
     for (const [i, name] of SEALED_COLUMNS.entries())
       vaults[name] = columns[i] as Uint32Array<ArrayBuffer>;
     vaults.mintingBlobs = mintingBlobs;
-    for (const holder of holders) vaults.#holders.set(holder.userIndex, holder);
+    for (const [place, userIndex] of users.entries()) {
+      const owner = owners.subarray(place * OWNER_BYTES, (place + 1) * OWNER_BYTES);
+      const applicationIndex = applications[place]!;
+      vaults.#holders.set(userIndex, { applicationIndex, userIndex, owner });
+    }
     return vaults;
   }
 

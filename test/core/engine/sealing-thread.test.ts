@@ -142,6 +142,38 @@ describe("the sealing thread", () => {
     await thread.close();
   });
 
+  it("gets a batch of many owners in arrays alone, and derives the same of it", async () => {
+    const vaults = new VaultColumns();
+    const mintingBlobs = Buffer.from("12345");
+    for (let i = 0; i < 3_000; i++) {
+      const userIndex = (i * 7) % 2_000;
+      const owner = Buffer.alloc(20);
+      owner.writeUInt32LE(userIndex, 9);
+      vaults.push(
+        { applicationIndex: userIndex % 3, userIndex, owner },
+        { assetIndex: 5, amountHigh: 0, amountLow: 1, mintingBlobs, start: 0, end: 1 + (i % 5) },
+        1,
+        1,
+        i,
+      );
+    }
+    const { count, columns, ...others } = vaults.parts();
+    expect(count).toBe(3_000);
+    // One object for each owner would hold up the event loop.
+    expect([...columns, ...Object.values(others)].every(ArrayBuffer.isView)).toBe(true);
+    const again = VaultColumns.of(structuredClone(vaults.parts()));
+    expect([...again.holders]).toEqual(
+      [...vaults.holders].map(([index, holder]) => [
+        index,
+        { ...holder, owner: Uint8Array.from(holder.owner) },
+      ]),
+    );
+    const thread = new SealingThread();
+    const place = { mode: "validium", batchNumber: 4 } as const;
+    expect(await thread.derive(place, vaults, assetAt)).toMatchObject(rootsOf(place, vaults));
+    await thread.close();
+  });
+
   it("queues at most four batches", async () => {
     const thread = new SealingThread();
     const jobs = [0, 1, 2].map((batchNumber) =>
