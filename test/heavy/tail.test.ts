@@ -3,42 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { quantile } from "../../bench/http/connection.ts";
 import { startServer } from "../../bench/http/server.ts";
 import { filled, loadedBy } from "../../bench/http/tail.ts";
 import { watch } from "../../bench/http/watch.ts";
+import { slownessUntil } from "../slowness.ts";
 
 /** The most CPU time of one synchronous piece. */
 const MOST_MS = 20;
-/** CPU time of {@link control} on the machine for which that holds. */
-const CONTROL_MS = 5;
 const LOAD = { vaults: 20_000, rows: 30_000, followers: 100, seconds: 10 };
 const RATE = { singles: 300, bulk: 10 };
-
-/** Milliseconds of CPU that work of a fixed size takes now: more beside others on the same cores. */
-function control(): number {
-  const before = process.threadCpuUsage();
-  const words = new Map<number, string>();
-  for (let i = 0; i < 20_000; i++) words.set((i * 7919) % 20_011, `${i}`);
-  expect(words.size).toBe(20_000);
-  const { user, system } = process.threadCpuUsage(before);
-  return (user + system) / 1_000;
-}
-
-async function slownessUntil(signal: AbortSignal): Promise<number> {
-  const times: number[] = [];
-  while (!signal.aborted) {
-    times.push(control());
-    await sleep(100);
-  }
-  return Math.max(
-    1,
-    quantile(
-      times.toSorted((a, b) => a - b),
-      0.95,
-    ) / CONTROL_MS,
-  );
-}
 
 function spin(ms: number): void {
   const before = process.threadCpuUsage();
