@@ -18,7 +18,7 @@ import { SETTLEMENT } from "./engine-workload.ts";
 import { costOf, inFolder, median, type Section } from "./harness.ts";
 import type { Row } from "./report.ts";
 
-const BATCH = 65_536;
+export const BATCH = 65_536;
 const BATCHES = 15; // A member takes at most 16 ahead of L1
 const MEASURED = 5;
 const OWNERS = 1_000;
@@ -38,7 +38,7 @@ const TOKENS = new Map(
 );
 
 /** The chain of an empty contract, in this process: its answers take no time. */
-function emptyChain(): MemberOptions["l1"] {
+export function emptyChain(): MemberOptions["l1"] {
   const root = bytesToHex(new StateTree().root());
   const roots = { countValidium: 0, countRollup: 0, rootValidium: root, rootRollup: root };
   const state: L1State = {
@@ -79,7 +79,7 @@ function vaultsOf(batch: number): VaultEntry[] {
   });
 }
 
-function proposed(batchNumber: number): ProposedBatch {
+export function proposed(batchNumber: number): ProposedBatch {
   const data = batchDataOf(wordBatch(vaultsOf(batchNumber)));
   const { batchRoot, dataHash, vaultCount } = deriveBatch("validium", batchNumber, data);
   return { mode: "validium", batchNumber, vaultCount, batchRoot, dataHash, data };

@@ -22,7 +22,7 @@ type Contradiction = "block" | "commits";
 
 /** L1's events in an archive, one after another, as far as they are applied. */
 export function archiveHistory(
-  { store, settlement, kzg }: ArchiveGround,
+  { store, settlement, kzg, deriving }: ArchiveGround,
   l1: AssetReader,
   reads: ArchiveReads,
   transfers: ArchiveTransfers,
@@ -230,7 +230,9 @@ export function archiveHistory(
   /** The writes for a batch's data, after checking it. */
   async function dataEntries(commit: Commit, data: Uint8Array): Promise<TransferChanges> {
     const { mode, batchNumber } = commit;
-    const batch = await checkedBatch(commit, data, kzg, l1);
+    const batch = await checkedBatch(commit, data, kzg, l1, (place, from) =>
+      deriving.deriveCommitted(place, from),
+    );
     const { puts } = await index.indexing(mode, batchNumber, batch, commit);
     const { unnamed } = batch;
     if (unnamed.length > 0)

@@ -6,6 +6,7 @@ import { archiveHistory } from "./archive-history.ts";
 import { archiveReads } from "./archive-reads.ts";
 import { archiveTransfers } from "./archive-transfers.ts";
 import { archiveVaults } from "./archive-vaults.ts";
+import { DerivingThread } from "./deriving-thread.ts";
 import * as keys from "./keys.ts";
 import { type ArchiveGround, type AssetReader, archiveIndex, KnownAssets } from "./vault-index.ts";
 
@@ -51,6 +52,7 @@ export const Archive = {
       settlement,
       kzg: kzg ?? (ownKzg as KzgThread),
       assets: new KnownAssets(l1),
+      deriving: new DerivingThread(),
     };
     const reads = archiveReads(store, settlement);
     const vaults = archiveVaults(ground, reads);
@@ -74,6 +76,7 @@ export const Archive = {
         await history.inTurn(async () => {});
         await ownKzg?.close();
         await thread.close();
+        await ground.deriving.close();
         await store.close();
       },
     });

@@ -5,7 +5,14 @@ import type { AssetId, CommittedBlobs, L1Reader } from "../ports.ts";
 import { BLOB_BYTES, blobBatchData } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../protocol/versioned-hash.ts";
-import { type DerivedBatch, deriveCommitted, hasBlobs, isBatch } from "./derive.ts";
+import {
+  type BatchContent,
+  type CommittedPlace,
+  type DerivedBatch,
+  deriveCommitted,
+  hasBlobs,
+  isBatch,
+} from "./derive.ts";
 import type { Commit } from "./keys.ts";
 import type { BatchSource, BlobSource } from "./sources.ts";
 
@@ -107,7 +114,7 @@ export class CommittedData {
     };
     const check = async (data: Uint8Array) => ({
       data,
-      batch: await checkedBatch(commit, data, this.#kzg, this.#l1),
+      batch: await checkedBatch(commit, data, this.#kzg, this.#l1, deriveCommitted),
     });
     const found = await this.find(commit, check, onFault, signal);
     if (found !== null) return found;
@@ -172,18 +179,21 @@ export class CommittedData {
 /**
  * The committed batch that this data makes. Rejects with `validation_failed` for other data, by KZG
  * for blobs.
+ *
+ * @param derive - as {@link deriveCommitted}
  */
-export async function checkedBatch(
+export async function checkedBatch<B extends BatchContent>(
   commit: CommittedBatch,
   data: Uint8Array,
   kzg: Kzg,
   registry: Registry,
-): Promise<DerivedBatch> {
+  derive: (commit: CommittedPlace, data: Uint8Array) => B | Promise<B>,
+): Promise<B> {
   const { mode, batchNumber, blobs } = commit;
-  let batch = deriveCommitted(commit, data);
+  let batch = await derive(commit, data);
   if (mode === "validium" && !isBatch(batch, commit)) {
     const unnamed = await unregistered(batch.assets, commit, registry);
-    if (unnamed.length > 0) batch = deriveCommitted({ ...commit, unnamed }, data);
+    if (unnamed.length > 0) batch = await derive({ ...commit, unnamed }, data);
   }
   if (
     isBatch(batch, commit) &&

@@ -1,13 +1,16 @@
 import { invalid, MintmarkError } from "../errors.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
+import { inPieces } from "../pieces.ts";
 import type { AssetId, BatchHeader, ProvenHop, VaultContent, VaultProof } from "../ports.ts";
 import {
   batchLeaves,
   firstMalformed,
+  isMalformed,
   placeVaults,
   readBatchData,
   slotsAt,
   slotsOf,
+  vaultAt,
   type WordBatch,
 } from "../protocol/batch-data.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
@@ -27,10 +30,12 @@ import {
   transferOutputs,
 } from "../protocol/transfer-data.ts";
 import { hopOf } from "../protocol/transfer-proof.ts";
-import { isMadeVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
+import { isMadeVaultId, packVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
 import { versionedHash } from "../protocol/versioned-hash.ts";
 import { vaultLeaf } from "../protocol/words.ts";
 import type { Commit } from "./keys.ts";
+
+const ADDRESS_BYTES = 20;
 
 /** A batch, derived from its data and its place. */
 export interface DerivedBatch {
@@ -66,13 +71,33 @@ export interface DerivedBatch {
   readonly transfers: readonly TransferGroup[] | null;
 }
 
+/** A batch without what proves its vaults. */
+export type BatchContent = Omit<DerivedBatch, "tree" | "blobs">;
+
+/** Vaults of a batch in arrays, which move between threads without a copy. */
+interface PackedVaults {
+  /** The place of each slot's asset in the manifest, and one; 0 for a slot that is null. */
+  readonly places: Uint8Array<ArrayBuffer>;
+  /** 20 bytes a slot. */
+  readonly owners: Uint8Array<ArrayBuffer>;
+  readonly amounts: BigUint64Array<ArrayBuffer>;
+  readonly mintingBlobs: Uint8Array<ArrayBuffer>;
+  /** Where the minting blob of each slot ends, and the next one's begins. */
+  readonly mintingBlobEnds: Uint32Array<ArrayBuffer>;
+}
+
+/** A batch of mints on its way between threads. */
+export interface PackedBatch extends Omit<BatchContent, "slots"> {
+  readonly vaults: PackedVaults;
+}
+
 /** A batch in blobs whose vaults can be proven. */
 interface DerivedBlobs extends blobBatches.BlobBatch {
   readonly versionedHashes: readonly Hash[];
 }
 
 /** Options of {@link deriveBatch}. */
-interface DeriveOptions {
+export interface DeriveOptions {
   /** Places in the manifest of the assets that L1 has left out; default none. */
   readonly leftOut?: readonly number[];
   /** See {@link DerivedBatch.unnamed}; default none. */
@@ -85,19 +110,17 @@ interface DeriveOptions {
 }
 
 /** L1's facts about a committed batch that the reading of its data needs. */
-type CommittedPlace = Pick<Commit, "mode" | "batchNumber"> &
+export type CommittedPlace = Pick<Commit, "mode" | "batchNumber"> &
   Partial<Pick<Commit, "leftOut" | "unnamed" | "blobs">>;
 
 /** Derives a committed batch, as {@link deriveBatch}. */
-export function deriveCommitted(
-  { mode, batchNumber, leftOut, unnamed, blobs }: CommittedPlace,
-  data: Uint8Array,
-): DerivedBatch {
-  return deriveBatch(mode, batchNumber, data, {
-    leftOut,
-    unnamed,
-    versionedHashes: blobs?.versionedHashes,
-  });
+export function deriveCommitted(commit: CommittedPlace, data: Uint8Array): DerivedBatch {
+  return deriveBatch(commit.mode, commit.batchNumber, data, optionsOf(commit));
+}
+
+/** The options for a committed batch. */
+export function optionsOf({ leftOut, unnamed, blobs }: CommittedPlace): DeriveOptions {
+  return { leftOut, unnamed, versionedHashes: blobs?.versionedHashes };
 }
 
 /**
@@ -112,10 +135,113 @@ export function deriveBatch(
   mode: Mode,
   batchNumber: number,
   data: Uint8Array,
-  { leftOut = [], unnamed = [], versionedHashes }: DeriveOptions = {},
+  { leftOut, unnamed, versionedHashes }: DeriveOptions = {},
 ): DerivedBatch {
   if (versionedHashes === undefined && isTransferData(mode, data))
     return deriveTransfers(batchNumber, data);
+  const options = { leftOut, unnamed, versionedHashes };
+  const { batch, ...derived } = deriveMints(mode, batchNumber, data, options);
+  const entries = slotsOf(batch);
+  const unpaid = derived.leftOut.flatMap((place) => batch.assets[place] ?? []);
+  const pays = (vault: VaultContent) => !unpaid.some((asset) => compareAssets(asset, vault) === 0);
+  const vaults = placeVaults(entries, mode, batchNumber);
+  const slots =
+    unpaid.length === 0
+      ? vaults
+      : vaults.map((vault) => (vault !== null && pays(vault) ? vault : null));
+  return { ...derived, malformed: firstMalformed(batch, entries), slots };
+}
+
+/**
+ * Derives a batch of mints as {@link deriveBatch} does, without what proves its vaults. The result
+ * is small in objects, whatever the number of vaults.
+ */
+export function packBatch(
+  mode: Mode,
+  batchNumber: number,
+  data: Uint8Array,
+  options: DeriveOptions = {},
+): PackedBatch {
+  const {
+    batch,
+    tree: _tree,
+    blobs: _blobs,
+    ...derived
+  } = deriveMints(mode, batchNumber, data, options);
+  const { count } = batch.words;
+  const places = new Uint8Array(count);
+  const owners = new Uint8Array(count * ADDRESS_BYTES);
+  const amounts = new BigUint64Array(count);
+  const minted: Uint8Array[] = [];
+  const mintingBlobEnds = new Uint32Array(count);
+  let malformed: number | null = null;
+  let end = 0;
+  for (let slot = 0; slot < count; slot++) {
+    const vault = vaultAt(batch.words, slot);
+    const isNamed = vault !== null && vault.assetIndex < batch.assets.length;
+    if (!isNamed) malformed ??= isMalformed(batch, slot) ? slot : null;
+    else if (!derived.leftOut.includes(vault.assetIndex)) {
+      places[slot] = vault.assetIndex + 1;
+      owners.set(vault.owner, slot * ADDRESS_BYTES);
+      amounts[slot] = vault.amount;
+      minted.push(vault.mintingBlob);
+      end += vault.mintingBlob.length;
+    }
+    mintingBlobEnds[slot] = end;
+  }
+  const mintingBlobs = new Uint8Array(end);
+  let at = 0;
+  for (const mintingBlob of minted) {
+    mintingBlobs.set(mintingBlob, at);
+    at += mintingBlob.length;
+  }
+  return {
+    ...derived,
+    malformed,
+    vaults: { places, owners, amounts, mintingBlobs, mintingBlobEnds },
+  };
+}
+
+/** The inverse of {@link packBatch}, in pieces. */
+export async function unpackBatch(
+  mode: Mode,
+  batchNumber: number,
+  { vaults, ...derived }: PackedBatch,
+): Promise<BatchContent> {
+  const { places, amounts, mintingBlobEnds } = vaults;
+  const owners = Buffer.from(vaults.owners.buffer);
+  const mintingBlobs = Buffer.from(vaults.mintingBlobs.buffer);
+  const first = packVaultId({ mode, batchNumber, slot: 0 });
+  const slots: (VaultContent | null)[] = [];
+  let start = 0;
+  await inPieces(places.length, (slot) => {
+    const asset = derived.assets[places[slot]! - 1];
+    const end = mintingBlobEnds[slot]!;
+    const owner = slot * ADDRESS_BYTES;
+    slots.push(
+      asset === undefined
+        ? null
+        : {
+            vaultId: first + BigInt(slot),
+            chainId: asset.chainId,
+            owner: `0x${owners.toString("hex", owner, owner + ADDRESS_BYTES)}`,
+            assetType: asset.assetType,
+            amount: amounts[slot]!,
+            mintingBlob: `0x${mintingBlobs.toString("hex", start, end)}`,
+          },
+    );
+    start = end;
+  });
+  return { ...derived, slots };
+}
+
+/** Reads a batch of mints, and derives all but its vaults. */
+function deriveMints(
+  mode: Mode,
+  batchNumber: number,
+  data: Uint8Array,
+  { leftOut = [], unnamed = [], versionedHashes }: DeriveOptions,
+) {
   const blobs =
     versionedHashes === undefined
       ? null
@@ -132,14 +258,8 @@ export function deriveBatch(
           blobBatches.manifestHash(assets),
           blobs.versionedHashes,
         );
-  const unpaid = leftOut.flatMap((place) => assets[place] ?? []);
-  const pays = (vault: VaultContent) => !unpaid.some((asset) => compareAssets(asset, vault) === 0);
-  const vaults = placeVaults(slotsOf(batch), mode, batchNumber);
-  const slots =
-    unpaid.length === 0
-      ? vaults
-      : vaults.map((vault) => (vault !== null && pays(vault) ? vault : null));
   return {
+    batch,
     dataHash: blobs === null ? bytesToHex(keccak256(data)) : content,
     assets,
     content,
@@ -151,8 +271,6 @@ export function deriveBatch(
     leftOut,
     unnamed,
     vaultCount: words.count,
-    malformed: firstMalformed(batch),
-    slots,
     tree,
     blobs,
     transfers: null,
@@ -223,7 +341,7 @@ export function versionedHashesOf(
 }
 
 /** The vaults of a batch, without void slots. */
-export function vaultsOf({ slots }: DerivedBatch): VaultContent[] {
+export function vaultsOf({ slots }: Pick<DerivedBatch, "slots">): VaultContent[] {
   return slots.filter((vault) => vault !== null);
 }
 

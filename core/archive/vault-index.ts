@@ -17,7 +17,8 @@ import { tokenIdOf, unpayable } from "../protocol/minting-blob.ts";
 import { unpackBatchVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
 import type { ArchiveReads } from "./archive-reads.ts";
-import { type DerivedBatch, deriveCommitted, vaultsOf } from "./derive.ts";
+import { type BatchContent, vaultsOf } from "./derive.ts";
+import type { DerivingThread } from "./deriving-thread.ts";
 import * as keys from "./keys.ts";
 
 /**
@@ -129,7 +130,12 @@ export interface ArchiveGround {
   /** Checks and opens blobs. */
   readonly kzg: Kzg;
   readonly assets: KnownAssets;
+  /** Derives the batches whose vaults are put into the index, or leave it. */
+  readonly deriving: DerivingThread;
 }
+
+/** The vaults of a batch, and the manifest of their assets. */
+type NamedVaults = Pick<BatchContent, "assets" | "slots">;
 
 export type BatchData = Pick<ProposedBatch, "dataHash" | "data">;
 
@@ -147,7 +153,7 @@ export function archiveIndex(ground: ArchiveGround, reads: ArchiveReads) {
     async indexing(
       mode: Mode,
       batchNumber: number,
-      batch: DerivedBatch,
+      batch: BatchContent,
       taken: TakenAt | null,
     ): Promise<IndexEntries> {
       const key = keys.batchKey("indexed", mode, batchNumber);
@@ -160,7 +166,7 @@ export function archiveIndex(ground: ArchiveGround, reads: ArchiveReads) {
         invariant(mode === "validium", "a rollup batch has other data than before");
         await index.unindex(batchNumber);
       }
-      const { puts, repeats } = await indexEntries(ground, vaultsOf(batch), taken);
+      const { puts, repeats } = await indexEntries(ground, batch, taken);
       return { puts: puts.set(key, name), repeats };
     },
 
@@ -175,11 +181,11 @@ export function archiveIndex(ground: ArchiveGround, reads: ArchiveReads) {
         list.split(",").filter(Boolean).map(Number),
       );
       const place = { mode: "validium", batchNumber, leftOut, unnamed } as const;
-      const vaults =
+      const batch =
         dataHash === undefined
-          ? []
-          : vaultsOf(deriveCommitted(place, await reads.storedData(dataHash as Hash)));
-      const changes = (await indexRemovals(ground, vaults)).set(key, null);
+          ? { assets: [], slots: [] }
+          : await ground.deriving.deriveCommitted(place, await reads.storedData(dataHash as Hash));
+      const changes = (await indexRemovals(ground, batch)).set(key, null);
       await index.write(record === undefined ? changes : changes.set(record, null));
     },
 
@@ -190,9 +196,9 @@ export function archiveIndex(ground: ArchiveGround, reads: ArchiveReads) {
       options: object = {},
     ): Promise<void> {
       const write = ground.store.batch();
-      const entries = [...changes];
-      await inPieces(entries.length, (i) => {
-        const [key, value] = entries[i]!;
+      const entries = changes.entries();
+      await inPieces(changes.size, () => {
+        const [key, value] = entries.next().value!;
         if (value === null) write.del(key, keys.TEXT);
         else write.put(key, value, keys.TEXT);
       });
@@ -212,10 +218,11 @@ export function archiveIndex(ground: ArchiveGround, reads: ArchiveReads) {
  */
 async function indexEntries(
   { store, assets }: ArchiveGround,
-  vaults: readonly VaultContent[],
+  batch: NamedVaults,
   taken: TakenAt | null,
 ): Promise<IndexEntries> {
-  await assets.learn(vaults, taken?.blockNumber);
+  await assets.learn(batch.assets, taken?.blockNumber);
+  const vaults = vaultsOf(batch);
   const puts = new Map<string, string>();
   const repeats: Repeat[] = [];
   const minted = new Map<string, bigint>();
@@ -263,8 +270,9 @@ async function indexEntries(
  * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's minting blob, if
  * there is one. null deletes a key.
  */
-async function indexRemovals({ store, assets }: ArchiveGround, vaults: readonly VaultContent[]) {
-  await assets.learn(vaults);
+async function indexRemovals({ store, assets }: ArchiveGround, batch: NamedVaults) {
+  await assets.learn(batch.assets);
+  const vaults = vaultsOf(batch);
   const changes = new Map<string, string | null>();
   /** Tokens by reading, with the vault that held them. */
   const freed = new Map<string, string>();

@@ -1,9 +1,9 @@
 import type { LocalAccount } from "viem";
 import { Archive } from "../archive/archive.ts";
-import { type BatchSummary, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
+import { type BatchSummary, isBatch } from "../archive/derive.ts";
 import type { Commit } from "../archive/keys.ts";
 import * as keys from "../archive/keys.ts";
-import { type AssetReader, assetsIn } from "../archive/vault-index.ts";
+import type { AssetReader } from "../archive/vault-index.ts";
 import { pause } from "../backoff.ts";
 import { commitsIn } from "../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
@@ -113,7 +113,7 @@ export class CommitteeMember {
         "ahead",
         `L1 has ${countRollup} rollup batches, so the next is not ${batch.batchNumber}`,
       );
-    const { transfers } = await deriveProposed(batch, this.archive.kzg);
+    const { transfers } = await deriveProposed(batch, this.archive);
     await requireValid(transfers ?? [], { ...batch, ...asked }, this.archive, this.#l1);
   }
 
@@ -161,7 +161,7 @@ export class CommitteeMember {
       throw new Refusal("gap", `this member has not seen validium batch ${this.#next}`);
     if (isNext) await this.#requireHeld(onL1);
     if (isLost) await this.#forget(batchNumber);
-    const entries = new Map(await this.#check(batch));
+    const entries = await this.#check(batch);
     entries.set(
       keys.signedKey(batchNumber),
       JSON.stringify({ batchRoot, vaultCount, dataHash, history }),
@@ -221,7 +221,11 @@ export class CommitteeMember {
       if (signed?.dataHash !== dataHash || (signed.rootOnL1 ?? signed.batchRoot) === rootOnL1)
         continue;
       const data = await this.archive.dataOf(dataHash);
-      if (data === null || !isBatch(deriveBatch("validium", batchNumber, data, { leftOut }), event))
+      if (data === null) continue;
+      const options = { leftOut };
+      if (
+        !isBatch(await this.archive.deriving.derive("validium", batchNumber, data, options), event)
+      )
         continue;
       await this.archive.store.put(
         keys.signedKey(batchNumber),
@@ -251,8 +255,8 @@ export class CommitteeMember {
    * Checks the batch and returns its index entries. Refuses tokens that exist already, and amounts
    * above a cap.
    */
-  async #check(batch: ProposedBatch): Promise<ReadonlyMap<string, string>> {
-    const derived = await deriveProposed(batch, this.archive.kzg);
+  async #check(batch: ProposedBatch): Promise<Map<string, string>> {
+    const derived = await deriveProposed(batch, this.archive);
     await requireRegistered(derived, this.archive.assets);
     const taken = await this.archive.commit("validium", batch.batchNumber);
     const { puts, repeats } = await this.archive.indexing(
@@ -269,7 +273,7 @@ export class CommitteeMember {
         "duplicate",
         `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`,
       );
-    for (const { chainId, assetType } of assetsIn(vaultsOf(derived))) {
+    for (const { chainId, assetType } of derived.assets) {
       const asset = this.archive.assets.known(chainId, assetType);
       const cap = asset && (await this.archive.assets.cap(chainId, asset));
       if (asset === null || cap === null) continue;

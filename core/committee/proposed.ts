@@ -1,22 +1,16 @@
 import type { Archive } from "../archive/archive.ts";
 import type { JudgedRecord } from "../archive/archive-transfers.ts";
-import {
-  type DerivedBatch,
-  deriveBatch,
-  isBatch,
-  vaultsOf,
-  versionedHashesOf,
-} from "../archive/derive.ts";
+import { type BatchContent, isBatch, vaultsOf, versionedHashesOf } from "../archive/derive.ts";
 import { nextBlock } from "../archive/keys.ts";
 import type { KnownAssets } from "../archive/vault-index.ts";
 import { blockRanges, requireBlock } from "../blocks.ts";
 import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { batchIdOf } from "../model.ts";
+import { inPieces } from "../pieces.ts";
 import type { AssetId, L1Event, L1Reader, ProposedBatch } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
 import { blobsIn, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { bytesToHex, keccak256 } from "../protocol/hex.ts";
-import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { tokenIdOf } from "../protocol/minting-blob.ts";
 import { TransferDataError, type TransferGroup } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS } from "../protocol/transfer-rules.ts";
@@ -67,23 +61,25 @@ export class Refusal extends Error {
 export const MAX_AHEAD = 16;
 
 /**
- * Derives a batch from its data and compares the result with what the operator says, before any
- * signature. A rollup batch may be in blobs, whose commitments take about 50 ms each. Rejects with
+ * Derives a batch from its data on the archive's thread, and compares the result with what the
+ * operator says, before any signature. A rollup batch may be in blobs, whose commitments take about 50 ms each. Rejects with
  * `kzg_unavailable` when they cannot be computed.
  *
  * @throws Refusal `data_hash`, `malformed`, or `root`
  */
 export async function deriveProposed(
   batch: ProposedBatch,
-  kzg: Pick<Kzg, "commitment">,
-): Promise<DerivedBatch> {
+  { kzg, deriving }: Pick<Archive, "kzg" | "deriving">,
+): Promise<BatchContent> {
   const { mode, batchNumber, dataHash, data } = batch;
   const inBlobs = mode === "zk-rollup" && isBlobBatchData(data);
   if (!inBlobs && bytesToHex(keccak256(data)) !== dataHash) throw badHash();
   const readHashes = () => versionedHashesOf(blobsIn(readBlobBatchData(data)), kzg);
   // An element outside of the field fails the validation.
   const versionedHashes = inBlobs ? await wellFormed(readHashes, "validation_failed") : undefined;
-  const derived = await wellFormed(() => deriveBatch(mode, batchNumber, data, { versionedHashes }));
+  const derived = await wellFormed(() =>
+    deriving.derive(mode, batchNumber, data, { versionedHashes }),
+  );
   if (isBatch(derived, batch)) return derived;
   if (derived.dataHash !== dataHash) throw badHash();
   throw new Refusal(
@@ -102,7 +98,7 @@ function badHash(): Refusal {
  *
  * @throws Refusal `unregistered`, or `malformed`
  */
-export async function requireRegistered(derived: DerivedBatch, assets: KnownAssets) {
+export async function requireRegistered(derived: BatchContent, assets: KnownAssets) {
   if (derived.malformed !== null)
     throw new Refusal("malformed", `slot ${derived.malformed} is neither void nor a vault`);
   // A vault counts only if its asset was registered before its batch, and only final registrations
@@ -114,14 +110,16 @@ export async function requireRegistered(derived: DerivedBatch, assets: KnownAsse
     throw new Refusal("unregistered", `asset ${assetType} has no final registration on L1`);
   };
   for (const asset of derived.assets) registrationOf(asset);
-  await wellFormed(() => {
-    for (const vault of vaultsOf(derived)) {
+  const vaults = vaultsOf(derived);
+  await wellFormed(() =>
+    inPieces(vaults.length, (i) => {
+      const vault = vaults[i]!;
       const { standard, mintingBlobScheme } = registrationOf(vault);
       tokenIdOf(standard, mintingBlobScheme, vault.mintingBlob);
       if (standard === "erc721" && vault.amount !== 1n)
         throw new Refusal("malformed", "the amount of an ERC-721 vault is not 1");
-    }
-  });
+    }),
+  );
 }
 
 /** Turns errors of the decoder or of a minting blob scheme into the refusal `malformed`. */

@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import { Archive } from "../archive/archive.ts";
-import { type DerivedBatch, deriveCommitted, vaultsOf } from "../archive/derive.ts";
+import { type BatchContent, vaultsOf } from "../archive/derive.ts";
 import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/vault-index.ts";
 import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered } from "../committee/proposed.ts";
@@ -184,7 +184,7 @@ export class Issuer {
         `L1 has only ${committed} ${mode} batches: commit those before ${batchNumber} first`,
       );
     const signed = await this.#signed(mode, batchNumber);
-    const derived = await deriveProposed(batch, this.archive.kzg);
+    const derived = await deriveProposed(batch, this.archive);
     const { content } = derived;
     const vaults = this.#here(derived);
     const named = (await this.#named(vaults)).filter(({ suspended }) => !suspended);
@@ -247,7 +247,8 @@ export class Issuer {
     if (data !== null) {
       // L1 left some assets out of the batch, so it pays nobody of those.
       const commit = await this.archive.commit(mode, batchNumber);
-      const vaults = this.#here(deriveCommitted(commit ?? { mode, batchNumber }, data));
+      const place = commit ?? { mode, batchNumber };
+      const vaults = this.#here(await this.archive.deriving.deriveCommitted(place, data));
       const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
       const types = new Set(
         [...(await this.#named(vaults)), ...signed].map(({ assetType }) => assetType),
@@ -271,7 +272,7 @@ export class Issuer {
   }
 
   /** Only tokens of the state's own chain have issuers. */
-  #here(batch: DerivedBatch): VaultContent[] {
+  #here(batch: BatchContent): VaultContent[] {
     return vaultsOf(batch).filter(({ chainId }) => chainId === this.archive.settlement.chainId);
   }
 

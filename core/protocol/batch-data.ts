@@ -299,18 +299,24 @@ export function slotsAt(
 /**
  * The first slot whose words are neither those of a void slot nor those of a vault of one of the
  * manifest's assets; null when there is none.
+ *
+ * @param slots - what {@link slotsOf} returns of the batch
  */
-export function firstMalformed({ assets, words }: WordBatch): number | null {
-  for (let slot = 0; slot < words.count; slot++) {
-    const read = { head: words.headAt(slot), rest: words.restAt(slot) };
-    if (isVoid(read)) continue;
-    const vault = readWords(read);
-    if (vault === null || vault.assetIndex >= assets.length) return slot;
-  }
-  return null;
+export function firstMalformed(
+  batch: WordBatch,
+  slots: readonly (VaultEntry | null)[] = slotsOf(batch),
+): number | null {
+  const first = slots.findIndex((entry, slot) => entry === null && isMalformed(batch, slot));
+  return first < 0 ? null : first;
 }
 
-function vaultAt(words: Words, slot: number): WordVault | null {
+/** Whether a slot without a vault is not void either. */
+export function isMalformed({ words }: WordBatch, slot: number): boolean {
+  return !isVoid({ head: words.headAt(slot), rest: words.restAt(slot) });
+}
+
+/** The vault of a slot's words, whatever asset it names; null for a void slot. */
+export function vaultAt(words: Words, slot: number): WordVault | null {
   return readWords({ head: words.headAt(slot), rest: words.restAt(slot) });
 }
 

@@ -2,6 +2,7 @@ import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
 import type { ArchiveReads } from "../../core/archive/archive-reads.ts";
 import { deriveBatch } from "../../core/archive/derive.ts";
+import { DerivingThread } from "../../core/archive/deriving-thread.ts";
 import { archiveIndex, KnownAssets } from "../../core/archive/vault-index.ts";
 import type { Kzg, SettlementPort } from "../../core/index.ts";
 import { Preflight, type TokenChain } from "../../core/settlement/preflight.ts";
@@ -65,7 +66,13 @@ test("the index of a large batch gives the event loop passes, and holds each vau
   const reads = { text: async () => undefined } as unknown as ArchiveReads;
   const kzg = {} as Kzg;
   const { settlement } = registry;
-  const ground = { store, settlement, kzg, assets: new KnownAssets(registry) };
+  const ground = {
+    store,
+    settlement,
+    kzg,
+    assets: new KnownAssets(registry),
+    deriving: new DerivingThread(),
+  };
   const index = archiveIndex(ground, reads);
   const { data } = sealed(0, entries);
   const batch = deriveBatch("validium", 0, data);
