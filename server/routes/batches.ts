@@ -94,8 +94,8 @@ const state = responseComponent("State", {
     .describe(
       "The contracts that pay withdrawals, each of its own chain's tokens: the settlement contract, then its mirrors. Owners sign for these.",
     ),
-  sealed: roots.describe("Of all sealed batches."),
-  committed: roots.describe("Of the batches committed on L1."),
+  sealed: roots.describe("The roots of all sealed batches."),
+  committed: roots.describe("The roots of the batches committed on L1."),
 });
 
 // Batches and state are the same for everyone, so each read exists twice: under /api with

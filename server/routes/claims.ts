@@ -21,7 +21,7 @@ const takeBody = s.requestComponent("TakenClaim", {
   ownerAddress: s.address.describe("Who gets the mint."),
   signature: s
     .hexUpTo(65)
-    .describe("By the link's key, over the EIP-712 message `Claim(link, owner)`."),
+    .describe("The link's key signs the EIP-712 message `Claim(link, owner)`."),
 });
 
 const common = {
@@ -34,7 +34,7 @@ const common = {
 const claim = s.responseComponent("ClaimLink", {
   ...common,
   mint: z.record(z.string(), z.unknown()).describe("As it was given."),
-  signature: s.outHex.nullable().describe("Of the link's key, over the owner."),
+  signature: s.outHex.nullable().describe("The signature of the link's key over the owner."),
   mintId: s.outUuid.nullable(),
   createdAt: s.outTime,
   decidedAt: s.outTime.nullable().describe("When it was claimed or cancelled."),
@@ -49,7 +49,7 @@ const publicClaim = s.responseComponent("PublicClaimLink", {
     symbol: z.string(),
   }),
   tokenId: s.outDecimal.nullable().describe("null where the engine gives the id, and for ERC-20."),
-  amount: z.string().nullable().describe("Of an ERC-20 or ERC-1155, in decimals of the token."),
+  amount: z.string().nullable().describe("The amount of an ERC-20 or ERC-1155, in decimals of the token."),
   quantity: z.int().nullable().describe("Tokens with ids that the engine gives."),
   settlement: z
     .strictObject({ chainId: s.outDecimal, contract: s.outAddress })

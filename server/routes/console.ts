@@ -29,7 +29,7 @@ const newPersonSignIn = s.responseComponent("NewPersonSignIn", {
   others: z
     .array(person)
     .describe(
-      "The same wallet's people of other teams. Sign in again with `applicationId` to choose one.",
+      "These are the same wallet's people of other teams. Sign in again with `applicationId` to choose one.",
     ),
 });
 const issuedKey = s.responseComponent("IssuedApiKey", {
@@ -63,7 +63,7 @@ const operations = s.responseComponent("Operations", {
         vaultCount: z.int(),
         mintCount: z.int(),
         settledAt: s.outTime,
-        gas: s.outDecimal.nullable().describe("Of the commit; null while L1 does not answer."),
+        gas: s.outDecimal.nullable().describe("The gas of the commit; null while L1 does not answer."),
       }),
     )
     .describe("The newest batches that L1 has committed, newest first; at most 50 of each mode."),

@@ -20,7 +20,7 @@ const deposit = s.responseComponent("Deposit", {
 
 const depositQuery = z.strictObject({
   userId: s.uuid.optional(),
-  ownerAddress: s.address.optional().describe("Of all users of this owner."),
+  ownerAddress: s.address.optional().describe("Only those of all users of this owner."),
   assetId: s.uuid.optional(),
   vaultId: s.vaultId.optional(),
   ...s.createdBetween,

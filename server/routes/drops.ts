@@ -9,8 +9,8 @@ import { type Endpoint, endpoint, json, ROWS } from "./api/endpoint.ts";
 import { askedMode, flag, outTime, outUuid, responseComponent, uuid } from "./api/fields.ts";
 
 const dropQuery = z.strictObject({
-  assetId: uuid.optional().describe("Of rows that name none."),
-  dataAvailabilityMode: askedMode.optional().describe("Of rows that name none."),
+  assetId: uuid.optional().describe("This applies to rows that name none."),
+  dataAvailabilityMode: askedMode.optional().describe("This applies to rows that name none."),
   dryRun: flag.optional().describe("`true` checks every row and mints nothing."),
   unsure: z
     .enum(["minted", "lost"])

@@ -211,7 +211,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
       ...served,
       summary: "The metadata of the token in a vault, or of its contract if it has none",
       description:
-        "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
+        "That of an ERC-20 has `decimals` and `quantum`, the base units in one unit of the vault's amount.",
       errors: ["vault_void", "proof_not_ready", "asset_not_found"],
       async handle({ engine, params, request, reply }) {
         const vault = await engine.proofs.content(params.vaultId);

@@ -20,7 +20,7 @@ const item = z.strictObject({
 });
 
 const orderBody = s.requestComponent("NewOrder", {
-  give: item.describe("Of the vault. The rest stays in it."),
+  give: item.describe("The order gives this of the vault. The rest stays in it."),
   want: item,
   shares: z
     .array(z.strictObject({ to: s.address, amount: s.baseUnits }))
@@ -42,7 +42,7 @@ const orderPreparationBody = s.requestComponent("NewOrderPreparation", {
     .describe("Quantized units to give. Default: all that are left; the rest stays in the vault."),
   want: z.strictObject({
     assetId: s.uuid,
-    tokenId: s.tokenId.optional().describe("Of an ERC-721 or ERC-1155 token."),
+    tokenId: s.tokenId.optional().describe("The id of an ERC-721 or ERC-1155 token."),
     amount: s.positive.describe("Quantized units, fee and royalty included."),
   }),
   taker: s.address.optional().describe("The only owner who can take it. Default: anybody."),
@@ -114,7 +114,7 @@ export const order = s.responseComponent("Order", {
 
 const ownersOrder = s.responseComponent("OwnersOrder", order.omit({ userId: true }));
 
-const FEE = "Of the fungible tokens that the signer of an order receives; null for none.";
+const FEE = "A share of the fungible tokens that the signer of an order receives; null for none.";
 const outPart = z.strictObject({ basisPoints: z.int(), to: s.outAddress }).nullable();
 
 const markets = s.responseComponent("OwnerMarkets", {

@@ -12,10 +12,10 @@ export const person = s.responseComponent("Person", {
   role,
   name: z.string(),
   address: s.outAddress.nullable().describe("The wallet that signs in."),
-  keyId: z.string().nullable().describe("Of the person's own mints and withdrawals."),
+  keyId: z.string().nullable().describe("The key of the person's own mints and withdrawals."),
   linkExpiresAt: s.outTime
     .nullable()
-    .describe("Of the link that was not used yet; null without one."),
+    .describe("The end of the link that was not used yet; null without one."),
   createdAt: s.outTime,
   signedInAt: s.outTime.nullable(),
   removedAt: s.outTime.nullable(),

@@ -37,7 +37,7 @@ export const transactionQuery = z.strictObject({
   status: z.enum(STATUSES).optional(),
   type: type.optional(),
   userId: s.uuid.optional(),
-  ownerAddress: s.address.optional().describe("Of all users of this owner."),
+  ownerAddress: s.address.optional().describe("Only those of all users of this owner."),
   assetId: s.uuid.optional(),
   vaultId: s.vaultId.optional(),
   batchId: s.vaultsBatchId.optional(),

@@ -39,7 +39,7 @@ export const vaultPages = paged("VaultPage", vault);
 
 export const vaultQuery = z.strictObject({
   userId: s.uuid.optional(),
-  ownerAddress: s.address.optional().describe("Of all users of this owner."),
+  ownerAddress: s.address.optional().describe("Only those of all users of this owner."),
   assetId: s.uuid.optional(),
   tokenId: s.tokenId
     .optional()
@@ -109,7 +109,7 @@ export const vaultProof = s.responseComponent("VaultProof", {
   hops: z
     .array(provenHop)
     .optional()
-    .describe("Of a vault that transfers made: `vault` is the minted one, and these follow it."),
+    .describe("The transfers that made the vault: `vault` is the minted one, and these follow it."),
   refutation: provenHop
     .optional()
     .describe("The record on L1 that spends the vault but does not count; absent without one."),

@@ -43,7 +43,7 @@ const issuedWebhook = responseComponent("IssuedWebhook", {
 
 const webhookAttempt = responseComponent("WebhookAttempt", {
   kind: z.enum(["delivery", "test", "redelivery"]),
-  sequence: z.int().nullable().describe("Of the event; null for a test."),
+  sequence: z.int().nullable().describe("The sequence of the event; null for a test."),
   time: outTime.describe("The time when it began."),
   durationMs: z.int(),
   status: z.int().nullable().describe("The endpoint's HTTP status; null without a response."),

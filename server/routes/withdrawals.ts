@@ -93,7 +93,7 @@ export const withdrawal = s.responseComponent("Withdrawal", {
   withdrawalId: s.outUuid,
   userId: s.outUuid,
   chainId: s.outDecimal.describe(
-    "Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain.",
+    "The chain of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain.",
   ),
   vaultId: s.outDecimal,
   quantity: s.outDecimal,
@@ -171,7 +171,7 @@ const preparation = s.responseComponent("WithdrawalPreparation", {
 export const withdrawalQuery = z.strictObject({
   status: z.enum(WITHDRAWAL_STATUSES).optional(),
   userId: s.uuid.optional(),
-  ownerAddress: s.address.optional().describe("Of all users of this owner."),
+  ownerAddress: s.address.optional().describe("Only those of all users of this owner."),
   assetId: s.uuid.optional(),
   vaultId: s.vaultId.optional(),
   ...s.createdBetween,
