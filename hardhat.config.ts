@@ -121,7 +121,9 @@ function trackedCodeOf(source: string, name: string) {
   };
 }
 
-/** `npx hardhat test` runs the contracts' tests, or the named files, by Vitest: all tests are its. */
+/**
+ * `npx hardhat test` runs the contracts' tests, or the named files, by Vitest: all tests are its.
+ */
 const vitestTests = overrideTask("test")
   .setInlineAction(({ testFiles, grep }) => {
     const files: string[] = testFiles.length > 0 ? testFiles : ["test/contracts"];

@@ -178,7 +178,10 @@ export const megabytes = () => process.memoryUsage.rss() / 1e6;
 /** The largest that this process's resident set has been. */
 export const peakMegabytes = () => (process.resourceUsage().maxRSS * 1_024) / 1e6;
 
-/** This process's own memory now, without the files that it maps: the kernel drops those; NaN without /proc. */
+/**
+ * This process's own memory now, without the files that it maps: the kernel drops those; NaN
+ * without /proc.
+ */
 export function ownMegabytes(): number {
   const status = existsSync(STATUS) ? readFileSync(STATUS, "utf8") : "";
   return (Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1_024) / 1e6;

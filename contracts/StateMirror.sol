@@ -32,7 +32,8 @@ import {Withdrawals} from "./state/Withdrawals.sol";
 ///   3. Anybody shows that a batch is in the step ({importBatch}). This contract keeps the batch's
 ///      header, with the time and the number of the step.
 ///   4. The owner withdraws as on the source ({Withdrawals}). Maturity counts from the step, so
-///      that a watcher of this chain has all of it to void a duplicate ({VaultRecords-voidDuplicate}).
+///      that a watcher of this chain has all of it to void a duplicate
+///      ({VaultRecords-voidDuplicate}).
 ///
 /// No proxy, no upgrade, no operator, and nobody can pause it. Its administrator can only name
 /// another committee, after the delay.

@@ -68,7 +68,9 @@ export const GAS_PER_BLOB = 131_072n;
  * administration.
  */
 export const GAS_AFTER_TOKEN = 400_000n;
-/** Gas with which the operator begins: a relay of 20 withdrawals, and a hundred validium batches. */
+/**
+ * Gas with which the operator begins: a relay of 20 withdrawals, and a hundred validium batches.
+ */
 export const RELAY_GAS = 12_500_000n;
 export const COMMITS_GAS = 100n * 100_000n;
 /** Gas with which a member or a watcher voids some duplicates. */

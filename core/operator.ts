@@ -224,8 +224,8 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * Applies a chain's events from the last observed block up to `toBlock`, in order, all or
      * nothing; with `fromBlock`, also those of observed blocks that were left out before. Returns
      * their number; null, and then nothing has changed, when L1's counts show that earlier events
-     * are missing. Rejects with `history_diverged` for events that this store cannot have caused, on
-     * a mirror's chain with `l1_failed`; with `l1_failed` too when a recorded event is missing.
+     * are missing. Rejects with `history_diverged` for events that this store cannot have caused,
+     * on a mirror's chain with `l1_failed`; with `l1_failed` too when a recorded event is missing.
      */
     recordEvents: ofLedger(recordEvents),
     /** Records that everything up to this block is final. */
@@ -258,8 +258,8 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     /**
      * Requires that L1's batches are the first ones of this store. Otherwise it rejects with
      * `history_diverged`, and from then on mints, withdrawals and seals are refused with that code.
-     * When L1 still says so `divergenceMs` later, and never agreed meanwhile, that lasts, even after
-     * a restart.
+     * When L1 still says so `divergenceMs` later, and never agreed meanwhile, that lasts, even
+     * after a restart.
      *
      * Resolves with false when it needs the events of unrecorded commits first, because L1 may have
      * left assets out of them. Record these, then compare again.

@@ -45,8 +45,8 @@ export interface L1Registration {
   readonly token: Address;
   readonly quantum: bigint;
   /**
-   * The permanent rule for the token's minting blobs. A token of another chain has its rule in that chain's
-   * mirror.
+   * The permanent rule for the token's minting blobs. A token of another chain has its rule in that
+   * chain's mirror.
    */
   readonly mintingBlobScheme: MintingBlobScheme;
   /**
@@ -603,8 +603,8 @@ export interface L1Renewer {
   /** Whether the contract was deployed with code that makes vaults. */
   hasMakings(): Promise<boolean>;
   /**
-   * The reason why {@link L1Renewer.renew} would fail now; null when it would succeed. Sends nothing.
-   * Rejects with `validation_failed` when the calls do not fit into one transaction.
+   * The reason why {@link L1Renewer.renew} would fail now; null when it would succeed. Sends
+   * nothing. Rejects with `validation_failed` when the calls do not fit into one transaction.
    *
    * @param calls - every vault of one list once, with the list in each
    */

@@ -50,7 +50,9 @@ const GIVE_WAY = {
   long: 10,
 } as const;
 
-/** Leaves the calling thread a smaller share of a core, because requests wait for the event loop. */
+/**
+ * Leaves the calling thread a smaller share of a core, because requests wait for the event loop.
+ */
 export function giveWay(thread: keyof typeof GIVE_WAY): void {
   // Linux counts a priority by thread.
   if (process.platform === "linux") setPriority(0, GIVE_WAY[thread]);
@@ -142,7 +144,9 @@ export abstract class AnsweringThread<Question, Answer> {
   #worker: Worker | null = null;
   #closed = false;
 
-  /** @param errors - classes of errors beside {@link MintmarkError} that a question can fail with */
+  /**
+   * @param errors - classes of errors beside {@link MintmarkError} that a question can fail with
+   */
   constructor(script: URL, name: string, errors: readonly ErrorClass[] = []) {
     this.#script = script;
     this.name = name;
@@ -167,8 +171,8 @@ export abstract class AnsweringThread<Question, Answer> {
   protected answered(): void {}
 
   /**
-   * Rejects with the error that the question fails with on the thread, and with `engine_closed` when
-   * the thread is closed first.
+   * Rejects with the error that the question fails with on the thread, and with `engine_closed`
+   * when the thread is closed first.
    */
   async ask(question: Question): Promise<Answer> {
     this.requireOpen();
@@ -230,9 +234,9 @@ export abstract class AnsweringThread<Question, Answer> {
 }
 
 /**
- * Starts of a thread without an answer before the caller's thread does its work for good. A question
- * can end a thread by chance, as where memory is short for a moment; one that ends each thread would
- * hold up those behind it.
+ * Starts of a thread without an answer before the caller's thread does its work for good. A
+ * question can end a thread by chance, as where memory is short for a moment; one that ends each
+ * thread would hold up those behind it.
  */
 const MOST_STARTS = 3;
 

@@ -152,7 +152,9 @@ export interface ServerOptions {
   readonly now?: () => number;
 }
 
-/** A mint entry with the longest minting blob and generous white space, with its share of a user. */
+/**
+ * A mint entry with the longest minting blob and generous white space, with its share of a user.
+ */
 const ENTRY_BYTES = 1024;
 const USER_BYTES = 256;
 /** Shorter than the idle timeout here and of common proxies. */

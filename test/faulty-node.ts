@@ -8,7 +8,10 @@ import type { Request } from "./settlement/fixture.ts";
 type Words = "known" | "underpriced" | "nonceUsed" | "broke" | "otherKind" | "pruned";
 type Refusal = readonly [code: number, message: string];
 
-/** Refusals of a raw transaction as clients word them, and those of a call at a block whose state is gone. */
+/**
+ * Refusals of a raw transaction as clients word them, and those of a call at a block whose state is
+ * gone.
+ */
 const CLIENTS = {
   geth: {
     known: [-32000, "already known"],

@@ -4,7 +4,9 @@ import { quantile } from "../bench/http/connection.ts";
 /** CPU time of {@link control} on the machine for which bounds of CPU time hold. */
 const CONTROL_MS = 5;
 
-/** Milliseconds of CPU that work of a fixed size takes now: more beside others on the same cores. */
+/**
+ * Milliseconds of CPU that work of a fixed size takes now: more beside others on the same cores.
+ */
 function control(): number {
   const before = process.threadCpuUsage();
   const words = new Map<number, string>();

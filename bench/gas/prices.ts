@@ -127,8 +127,8 @@ export function priceTable(gasPage: string, { l1, blob, ether, base }: Prices): 
 }
 
 /**
- * A year of batches, one each minute, in dollars. A batch costs the same however few mints it holds,
- * but for one in calldata, which is taken for 64 mints.
+ * A year of batches, one each minute, in dollars. A batch costs the same however few mints it
+ * holds, but for one in calldata, which is taken for 64 mints.
  *
  * @param gasPage - the Markdown of docs/gas.md, which has the figures
  * @throws Error when the page lacks a figure

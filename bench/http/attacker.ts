@@ -41,7 +41,9 @@ function statusOf(sent: ClientRequest, body: string): Promise<number | null> {
 }
 
 export const ATTACKS: Readonly<Record<string, (target: Target) => void>> = {
-  /** Answers that nobody reads. Who does not read notices no end, so each connection ends by itself. */
+  /**
+   * Answers that nobody reads. Who does not read notices no end, so each connection ends by itself.
+   */
   "unread-answers"({ port }) {
     for (let i = 0; i < 4; i++) {
       hold(port, `127.0.1.${i + 1}`, (socket) => {

@@ -10,7 +10,8 @@ import { type Watched, watch } from "./watch.ts";
 
 /**
  * The server of server/main.ts as if L1 took blobs. From `/bench/begin` until `/bench/end` it
- * watches its event loop, with `?closely` each of its pieces, seals both modes again and again, and verifies its store. Benchmark only.
+ * watches its event loop, with `?closely` each of its pieces, seals both modes again and again, and
+ * verifies its store. Benchmark only.
  */
 
 const SEAL_MS = 1_000;

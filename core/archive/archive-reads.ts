@@ -159,8 +159,8 @@ export function archiveReads(store: Database, settlement: Settlement) {
     },
 
     /**
-     * Pairs of vaults of one ERC-721 token of a chain, by one way of reading minting blobs. L1's sequence
-     * orders the two.
+     * Pairs of vaults of one ERC-721 token of a chain, by one way of reading minting blobs. L1's
+     * sequence orders the two.
      */
     async *duplicates(chainId: bigint) {
       for await (const [key, holder] of store.iterator<string, string>(

@@ -76,7 +76,8 @@ export async function voidDuplicates({
 
 /**
  * Whether the later vault can pay nobody any more: another watcher has voided it, or it has left,
- * itself or through transfers. L1 cannot see the latter, and would take a void that changes nothing.
+ * itself or through transfers. L1 cannot see the latter, and would take a void that changes
+ * nothing.
  */
 async function isOver(archive: Archive, portal: VoidingPortal, later: VaultId): Promise<boolean> {
   const tip = await archive.tipOf(later);

@@ -8,32 +8,38 @@ import type { VaultPlace } from "../protocol/vault.ts";
  *
  * ```
  * meta                                   JSON: format, version, chain id, contract
- * position                               JSON: the last block and event applied, and the block's hash
+ * position                               JSON: the last block and event applied, and the block's
+ *                                        hash
  * commit/<mode>/<number>                 JSON: a committed batch
  * data/<data hash>                       batch data, as it was encoded
  * missing/<mode>/<number>                committed batches without data
- * indexed/<mode>/<number>                the data hash of a batch in the vault index, and its unpaid assets
+ * indexed/<mode>/<number>                the data hash of a batch in the vault index, and its
+ *                                        unpaid assets
  * unpayable/<vault id>                   why L1 never pays a vault of a registered asset
  * token/<chain>/<asset type>/<minting blob scheme>/<token id>
- *                                        ERC-721: the vault that holds it; ERC-1155: the minting blob bound to the id
+ *                                        ERC-721: the vault that holds it; ERC-1155: the minting
+ *                                        blob bound to the id
  * bound/<chain>/<asset type>/<minting blob scheme>/<token id>/<mode>/<number>
  *                                        a batch's minting blob for an ERC-1155 id
  * owner/<address>/<vault id>             empty
  * minted/<chain>/<token>                 decimal: base units of an ERC-20 in all valid vaults
  * withdrawn/<vault id>                   decimal: units that L1 has paid
- * voided/<vault id>                      decimal: commits of L1 before it voided the mint as a duplicate
+ * voided/<vault id>                      decimal: commits of L1 before it voided the mint as a
+ *                                        duplicate
  * duplicate/<chain>/<asset type>/<minting blob scheme>/<vault id>
  *                                        the earlier vault of the same ERC-721 token
  * signed/<number>                        JSON: a committee member's signed validium batch
  * transferable/<chain>/<asset type>      empty: L1 has registered the asset as transferable
  * session/<owner>/<key>                  JSON: a session, as L1 keeps it
- * approved/<owner>/<digest>              JSON: when the owner approved and cancelled a `Transfers` message, in seconds
+ * approved/<owner>/<digest>              JSON: when the owner approved and cancelled a `Transfers`
+ *                                        message, in seconds
  * spent/<vault id>                       JSON: the committed record that spends the vault
  * output/<vault id>                      JSON: a vault that a valid record made
  * invalid/<vault id>                     JSON: a record that moves nothing, by its first output
  * making/<number>                        JSON: vaults that L1 made by itself
  * forgetting                             empty: a forgetting that was interrupted
- * unjudged/zk-rollup/<number>            a batch with a record that waits for the data of the vault that it spends
+ * unjudged/zk-rollup/<number>            a batch with a record that waits for the data of the vault
+ *                                        that it spends
  * ```
  */
 export const META = "meta";

@@ -51,8 +51,8 @@ export class KnownAssets {
     for (const [i, { chainId, assetType }] of asked.entries()) {
       const registration = registrations[i] ?? null;
       if (registration === null) continue;
-      // Minting blobs of another chain's tokens are all accepted, because only the registry there could
-      // refuse one.
+      // Minting blobs of another chain's tokens are all accepted, because only the registry there
+      // could refuse one.
       const asset = this.#isHere(chainId)
         ? registration
         : ({ ...registration, mintingBlobScheme: "mintmark" } as const);
@@ -66,8 +66,8 @@ export class KnownAssets {
   }
 
   /**
-   * The ways to read the asset's minting blobs. For a token of another chain, only the registry there knows
-   * the right one.
+   * The ways to read the asset's minting blobs. For a token of another chain, only the registry
+   * there knows the right one.
    */
   schemes(chainId: bigint, { mintingBlobScheme }: L1Registration): readonly MintingBlobScheme[] {
     return this.#isHere(chainId) ? [mintingBlobScheme] : MINTING_BLOB_SCHEMES;
@@ -100,7 +100,10 @@ export type AssetReader = Pick<
   "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap"
 >;
 
-/** A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another minting blob. */
+/**
+ * A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another minting
+ * blob.
+ */
 export interface Repeat {
   readonly vault: VaultContent;
   readonly asset: L1Registration;
@@ -267,8 +270,8 @@ async function indexEntries(
 
 /**
  * The changes that remove the vaults of a batch that L1 did not take. Tokens of other holders stay.
- * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's minting blob, if
- * there is one. null deletes a key.
+ * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's minting
+ * blob, if there is one. null deletes a key.
  */
 async function indexRemovals({ store, assets }: ArchiveGround, batch: NamedVaults) {
   await assets.learn(batch.assets);
@@ -323,8 +326,8 @@ async function boundBeside(
 }
 
 /**
- * A vault that counts takes a token for each way of reading its minting blob, or base units of an ERC-20.
- * `fault` is why L1 never pays it, whatever way its minting blob is read.
+ * A vault that counts takes a token for each way of reading its minting blob, or base units of an
+ * ERC-20. `fault` is why L1 never pays it, whatever way its minting blob is read.
  */
 function takenBy(assets: KnownAssets, vault: VaultContent, taken: TakenAt | null) {
   const { chainId, assetType, mintingBlob } = vault;

@@ -60,8 +60,8 @@ export function requireRoom(ledger: Ledger, group: Group, vaults: number, modes:
 
 /**
  * Closes the mode's open batch unless it is empty, and waits for its seal. Returns the batch. An
- * abort after the close has no effect. Rejects with `kzg_unavailable`; the engine seals the batch as
- * soon as KZG works.
+ * abort after the close has no effect. Rejects with `kzg_unavailable`; the engine seals the batch
+ * as soon as KZG works.
  */
 export async function sealOpenBatch(
   { ledger, writer }: EngineContext,

@@ -62,8 +62,8 @@ export const MAX_AHEAD = 16;
 
 /**
  * Derives a batch from its data on the archive's thread, and compares the result with what the
- * operator says, before any signature. A rollup batch may be in blobs, whose commitments take about 50 ms each. Rejects with
- * `kzg_unavailable` when they cannot be computed.
+ * operator says, before any signature. A rollup batch may be in blobs, whose commitments take about
+ * 50 ms each. Rejects with `kzg_unavailable` when they cannot be computed.
  *
  * @throws Refusal `data_hash`, `malformed`, or `root`
  */
@@ -93,8 +93,8 @@ function badHash(): Refusal {
 }
 
 /**
- * Checks every slot of a batch, and every vault against the final registration of its asset, by L1's
- * rules.
+ * Checks every slot of a batch, and every vault against the final registration of its asset, by
+ * L1's rules.
  *
  * @throws Refusal `unregistered`, or `malformed`
  */

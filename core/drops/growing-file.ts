@@ -5,7 +5,8 @@ const PIECE_BYTES = 64 * 1024;
 
 /**
  * A file that is read while somebody else writes it. Its writer never waits for its reader, because
- * a client has only so much time to send all. What the reader is behind stays on disk, not in memory.
+ * a client has only so much time to send all. What the reader is behind stays on disk, not in
+ * memory.
  */
 export class GrowingFile {
   readonly #path: string;

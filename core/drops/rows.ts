@@ -175,7 +175,9 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
   if (cut.at !== undefined) throw cut.at;
 }
 
-/** Passes a CSV file on once its header shows no other form. The parser would call its quotes wrong. */
+/**
+ * Passes a CSV file on once its header shows no other form. The parser would call its quotes wrong.
+ */
 async function* inOurForm(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let start: Uint8Array | null = new Uint8Array();
   for await (const piece of source) {
@@ -255,7 +257,9 @@ function targetOf(column: string): string {
   return trait === null ? column : `${ATTRIBUTE}${trait}`;
 }
 
-/** The trait that a column gives; null for another column, and for one without a name of a trait. */
+/**
+ * The trait that a column gives; null for another column, and for one without a name of a trait.
+ */
 function traitOf(column: string): string | null {
   const kind = [ATTRIBUTE, NUMBER].find((begin) => column.startsWith(begin));
   const trait = kind === undefined ? "" : column.slice(kind.length);

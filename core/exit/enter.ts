@@ -37,7 +37,8 @@ export interface EntryOptions extends L1SendOptions {
  *   `insufficient_balance` when the account holds less; `l1_failed` with the token's reason
  *
  * @example
- * await enterToken({ l1, account, token, standard: "erc721", quantum: 1n, tokenId: 7n, units: 1n });
+ * const card = { token, standard: "erc721", quantum: 1n, tokenId: 7n, units: 1n } as const;
+ * await enterToken({ l1, account, ...card });
  */
 export async function enterToken(options: EntryOptions): Promise<L1Receipt> {
   const { l1, account, owner = account, token, standard, tokenId, quantum, units } = options;

@@ -183,15 +183,16 @@ export function renewalArguments(calls: readonly WithdrawalCall[]) {
 }
 
 /**
- * Calldata of `renew` on the settlement contract. Any account can send it with the owner's signature
- * of `renewalListTypedData`; the owner's own call has `0x` in its place. Errors are as for a batch
- * of withdrawals.
+ * Calldata of `renew` on the settlement contract. Any account can send it with the owner's
+ * signature of `renewalListTypedData`; the owner's own call has `0x` in its place. Errors are as
+ * for a batch of withdrawals.
  *
  * @param calls - every vault of the list once, with the list in each
  *
  * @example
  * const authorization = { deadline, list, signature };
- * const data = renewalCalldata(proofs.map((proof) => ({ ...proof, quantity, recipient, authorization })));
+ * const terms = { quantity, recipient, authorization };
+ * const data = renewalCalldata(proofs.map((proof) => ({ ...proof, ...terms })));
  */
 export function renewalCalldata(calls: readonly WithdrawalCall[]): Hex {
   return encodeFunctionData({ abi, functionName: "renew", args: renewalArguments(calls) });

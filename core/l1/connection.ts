@@ -155,7 +155,9 @@ export function isBusy(error: unknown): boolean {
   return hasCode(error, BUSY);
 }
 
-/** The node answered, in HTTP 200, that it was asked too much. It has not looked at the question. */
+/**
+ * The node answered, in HTTP 200, that it was asked too much. It has not looked at the question.
+ */
 export function isLimited(error: unknown): boolean {
   return hasCode(error, LIMITED);
 }

@@ -18,7 +18,10 @@ import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
 import { isBusy, isRefusal, isTooMuch, type L1Client } from "./connection.ts";
 
-/** Answers in a row after which more blocks are asked for again. A question that is too wide can take long. */
+/**
+ * Answers in a row after which more blocks are asked for again. A question that is too wide can
+ * take long.
+ */
 const ANSWERS_TO_GROW = 10;
 
 /**

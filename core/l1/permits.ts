@@ -54,8 +54,8 @@ export function permitsOf(
     },
 
     /**
-     * Enters a token into the registry. Anyone may, if the token states how it reads its minting blobs
-     * (`mintingBlobScheme()`). Otherwise its owner or admin may, who says so here.
+     * Enters a token into the registry. Anyone may, if the token states how it reads its minting
+     * blobs (`mintingBlobScheme()`). Otherwise its owner or admin may, who says so here.
      */
     async registerAsset(asset: RegistrableAsset, options?: L1SendOptions) {
       const { standard, chainId, contractAddress, quantum } = asset;
@@ -71,7 +71,9 @@ export function permitsOf(
     },
   };
 
-  /** An ERC-20 has no minting blobs. The registry does not know the scheme of another chain's token. */
+  /**
+   * An ERC-20 has no minting blobs. The registry does not know the scheme of another chain's token.
+   */
   async function schemeOf(asset: RegistrableAsset): Promise<MintingBlobScheme> {
     if (asset.chainId !== settlement.chainId) return "imx";
     return asset.standard === "erc20"

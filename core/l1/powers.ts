@@ -42,7 +42,9 @@ export interface Announcement {
   readonly token: Address | null;
   /** Seconds since 1970. */
   readonly activeFrom: bigint;
-  /** Whether a transaction can put it in force now: anybody's, or for an issuer its token's admin's. */
+  /**
+   * Whether a transaction can put it in force now: anybody's, or for an issuer its token's admin's.
+   */
   readonly isDue: boolean;
 }
 

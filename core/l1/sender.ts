@@ -274,8 +274,8 @@ export class TransactionSender implements Sender {
   }
 
   /**
-   * Makes way for an offer that was outbid up to its cap: by its own kind, or the nodes have unheard
-   * words for a conflict of kinds. Rejects with `error` when there is no way.
+   * Makes way for an offer that was outbid up to its cap: by its own kind, or the nodes have
+   * unheard words for a conflict of kinds. Rejects with `error` when there is no way.
    */
   async #makeWayUnheard(kind: CallKind, options: L1SendOptions, error: CapReached): Promise<void> {
     if (!(await this.#isPending())) throw error;

@@ -80,8 +80,8 @@ export function schemeOf(value: number | bigint | null): MintingBlobScheme | nul
 /** Reads of tokens, by the contract that mints them. */
 export interface TokenReads extends L1Tokens, Pick<L1Reader, "token" | "supplyCap" | "holding"> {
   /**
-   * The minting blob scheme that a token states to the registry, which gives it 30,000 gas; null when it
-   * states none.
+   * The minting blob scheme that a token states to the registry, which gives it 30,000 gas; null
+   * when it states none.
    */
   statedScheme(contract: Address): Promise<MintingBlobScheme | null>;
 }

@@ -87,9 +87,9 @@ interface Told<T extends EventType> {
 }
 
 /**
- * Durable changes, told in the order of the journal: by each type of what webhooks and streams tell,
- * of all applications and with the same data. `event` has all of these types. `access`, `batch` and
- * `webhook` concern the process alone.
+ * Durable changes, told in the order of the journal: by each type of what webhooks and streams
+ * tell, of all applications and with the same data. `event` has all of these types. `access`,
+ * `batch` and `webhook` concern the process alone.
  */
 export interface EngineEvents extends Readonly<{ [T in EventType]: Told<T> }> {
   readonly event: Told<EventType>;

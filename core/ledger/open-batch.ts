@@ -45,8 +45,8 @@ export interface BatchRules {
 const ASSETS = 2 ** 21;
 
 /**
- * Tells the vaults of a user and an asset apart: the number of a short decimal minting blob, or the minting blob's
- * bytes as text.
+ * Tells the vaults of a user and an asset apart: the number of a short decimal minting blob, or
+ * else its bytes as text.
  */
 type MintingBlobKey = number | string;
 
@@ -144,7 +144,9 @@ export class OpenBatch {
     return this.#holds(1, continuationsIn(room), payloadIn(room), isNewAsset ? 1 : 0);
   }
 
-  /** Whether one commit still carries the batch with so many more slots, continuations and assets. */
+  /**
+   * Whether one commit still carries the batch with so many more slots, continuations and assets.
+   */
   #holds(slots: number, continuations: number, payloadBytes: number, assets: number): boolean {
     const { batchVaults, blobElements, validiumBytes, rollupBytes } = this.#limits;
     const count = this.vaults.count + slots;
@@ -256,7 +258,9 @@ export class OpenBatch {
 
 const HEAD = new Uint8Array(WORD_BYTES);
 
-/** Continuations and bytes of the payload that a vault takes, in one number: a mint is a hot path. */
+/**
+ * Continuations and bytes of the payload that a vault takes, in one number: a mint is a hot path.
+ */
 function roomOf({ amountHigh, amountLow, mintingBlobs, start, end }: NewVault): number {
   // A token with a short number as its id, the usual case, has no continuations.
   const bytes = shortPayloadBytes(amountHigh, amountLow, shortDecimalIn(mintingBlobs, start, end));

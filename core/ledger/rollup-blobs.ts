@@ -3,7 +3,9 @@ import { type Kzg, KzgThread } from "../protocol/kzg/kzg-thread.ts";
 import { Openings } from "./openings.ts";
 import type { EngineOptions } from "./options.ts";
 
-/** Whether rollup batches go into blobs, whose tokens they can pay, and what commits to the blobs. */
+/**
+ * Whether rollup batches go into blobs, whose tokens they can pay, and what commits to the blobs.
+ */
 export class RollupBlobs {
   readonly kzg: Kzg;
   readonly openings: Openings;

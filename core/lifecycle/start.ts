@@ -193,8 +193,8 @@ const VAULTS_AT_ONCE = 1 << 22;
  * Builds the token index from the records of sealed batches, shard by shard over many batches.
  *
  * A large store's batches come in several parts, so that their records do not take as much memory
- * as the index itself. Each part has batches of all the store, so the first one tells about how many
- * tokens there are; an index that is too small for the others grows.
+ * as the index itself. Each part has batches of all the store, so the first one tells about how
+ * many tokens there are; an index that is too small for the others grows.
  */
 export async function loadTokens(ledger: Ledger, vaultsAtOnce = VAULTS_AT_ONCE): Promise<void> {
   const batches = MODES.flatMap((mode) => sealedBatches(ledger, mode));

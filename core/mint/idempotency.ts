@@ -100,8 +100,8 @@ const KEYS_AT_ONCE = 1_024;
 const ENTRIES_AT_ONCE = 65_536;
 
 /**
- * Deletes the idempotency keys of entries before a time. Each step is a journal entry, so a replay of
- * the journal deletes the same keys.
+ * Deletes the idempotency keys of entries before a time. Each step is a journal entry, so a replay
+ * of the journal deletes the same keys.
  *
  * @returns the number of deleted keys
  * @throws MintmarkError `validation_failed`, or the signal's reason between two steps

@@ -408,8 +408,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
 }
 
 /**
- * Places every entry of a request in a vault of the open batch of its mode. A full batch is followed by the
- * next one.
+ * Places every entry of a request in a vault of the open batch of its mode. A full batch is
+ * followed by the next one.
  */
 function placeEntries(
   ledger: Ledger,

@@ -108,8 +108,8 @@ export interface MintEntry {
 }
 
 /**
- * The type of a request that is given as `R`: what nobody has typed, such as parsed JSON, goes as it
- * is, because the engine checks it anyway. Everything else must be a {@link MintRequest}.
+ * The type of a request that is given as `R`: what nobody has typed, such as parsed JSON, goes as
+ * it is, because the engine checks it anyway. Everything else must be a {@link MintRequest}.
  */
 export type MintRequestOr<R> = unknown extends R ? R : MintRequest;
 

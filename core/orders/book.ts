@@ -25,8 +25,8 @@ import { decodeOrder, orderNamed } from "./order-records.ts";
 
 /**
  * `open`: it can be taken. `filled`: somebody has taken it, and L1 is to settle it. `settled`: L1
- * has, for good. `cancelled`: by its maker. `stale`: its vault is no longer as signed. `expired`: its
- * deadline has passed.
+ * has, for good. `cancelled`: by its maker. `stale`: its vault is no longer as signed. `expired`:
+ * its deadline has passed.
  */
 export type OrderStatus = OrderRecord["status"];
 
@@ -110,8 +110,8 @@ interface Judged {
 }
 
 /**
- * Judges orders by their vaults of now: an open order goes stale by itself when its vault moves, and is open again
- * if L1 takes the move back. In order; those that have ended are as recorded.
+ * Judges orders by their vaults of now: an open order goes stale by itself when its vault moves,
+ * and is open again if L1 takes the move back. In order; those that have ended are as recorded.
  *
  * @param lateSeconds - how long a deadline must have passed
  */

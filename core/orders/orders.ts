@@ -95,7 +95,9 @@ async function takenView(ledger: Ledger, taken: Taken): Promise<Order> {
   return view as Order;
 }
 
-/** An order that a caller wants to take: of its application, or of any that an owner is a user of. */
+/**
+ * An order that a caller wants to take: of its application, or of any that an owner is a user of.
+ */
 async function readTaken(ledger: Ledger, caller: VaultCaller, orderId: Uuid): Promise<OrderRecord> {
   if (!("owner" in caller)) return readOrder(ledger, caller.applicationId, orderId);
   const id = requireUuid("orderId", orderId);

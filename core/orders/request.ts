@@ -584,7 +584,9 @@ function givenOf({ vault, asset }: Offered, amount: bigint): OrderItem {
   return itemOf("give", asset, { tokenId: tokenIn(asset, vault.mintingBlob), amount });
 }
 
-/** Throws unless the vault still has the units that the order gives, and none was withdrawn since. */
+/**
+ * Throws unless the vault still has the units that the order gives, and none was withdrawn since.
+ */
 function requireLeft(
   { vault, asset }: Offered,
   { withdrawnBefore, give }: Pick<OrderMessage, "withdrawnBefore" | "give">,

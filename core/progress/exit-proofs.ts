@@ -102,13 +102,13 @@ export interface Proofs {
   content(vaultId: VaultId): Promise<VaultContent>;
   /**
    * The path from a vault to the root of its batch. For a vault that transfers made: the path of
-   * the minted vault, and the transfers since, in `hops`. When L1 has a record that spends the vault
-   * but does not count, the proof holds it as `refutation`.
+   * the minted vault, and the transfers since, in `hops`. When L1 has a record that spends the
+   * vault but does not count, the proof holds it as `refutation`.
    */
   vault(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
-   * {@link Proofs.vault}'s proof, with the header of the contract that pays the vault: a mirror's for a
-   * token of another chain. `header` is null while that contract does not know the batch.
+   * {@link Proofs.vault}'s proof, with the header of the contract that pays the vault: a mirror's
+   * for a token of another chain. `header` is null while that contract does not know the batch.
    */
   exit(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**

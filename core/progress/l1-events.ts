@@ -482,7 +482,9 @@ async function applyCancelled(
   group.stage(eventKey, encodeRecord(records.l1EventRecord, told));
 }
 
-/** The withdrawals that a list of this digest, or lists' entries of the vault of this id, ask for. */
+/**
+ * The withdrawals that a list of this digest, or lists' entries of the vault of this id, ask for.
+ */
 async function authorizedBy(ledger: Ledger, group: Group, id: Hash): Promise<readonly Uuid[]> {
   if (BigInt(id) <= MAX_UINT64)
     return (await vaults.readActivity(ledger, group, BigInt(id))).pending;

@@ -19,8 +19,8 @@ import {
 } from "./words.ts";
 
 /**
- * The batch data format (docs/protocol.md 4): the words of a batch's vaults. L1 gets it as calldata;
- * a committee stores it.
+ * The batch data format (docs/protocol.md 4): the words of a batch's vaults. L1 gets it as
+ * calldata; a committee stores it.
  *
  * ```
  * version:u8  assetCount:u16 (chainId:u64 assetType:u256)*  ownerCount:u16 (address:20)*
@@ -127,8 +127,9 @@ function manifestOf(slots: readonly (VaultEntry | null)[]): AssetId[] {
  * @throws MintmarkError as {@link wordBatch} does
  *
  * @example
- * const data = encodeBatchData([{ chainId: 1n, owner, assetType, amount: 1n, mintingBlob: "0x3137" },
- * null]); decodeBatch(data).slots.length; // 2 slots; the second one is void
+ * const vault = { chainId: 1n, owner, assetType, amount: 1n, mintingBlob: "0x3137" } as const;
+ * const data = encodeBatchData([vault, null]);
+ * decodeBatch(data).slots.length; // 2 slots; the second one is void
  */
 export function encodeBatchData(slots: readonly (VaultEntry | null)[]): Uint8Array {
   return batchDataOf(wordBatch(slots));
@@ -218,7 +219,8 @@ function ownerKey(view: DataView, at: number): string {
  * @throws BatchDataError with the reason and the offset
  *
  * @example
- * const content = new BatchTree(leavesOfWords(readBatchData(data).words, { mode, batchNumber })).root;
+ * const { words } = readBatchData(data);
+ * const content = new BatchTree(leavesOfWords(words, { mode, batchNumber })).root;
  */
 export function readBatchData(data: Uint8Array): WordBatch {
   const input = new BatchInput(data);

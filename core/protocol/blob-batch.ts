@@ -96,8 +96,8 @@ export function elementOf(rests: Uint8Array, index: number): Uint8Array {
 }
 
 /**
- * The words of a blob batch, each slot read by itself. A slot whose continuations are not behind the
- * last slot, or are none, keeps its head only, which is no vault's then.
+ * The words of a blob batch, each slot read by itself. A slot whose continuations are not behind
+ * the last slot, or are none, keeps its head only, which is no vault's then.
  */
 export function wordsInBlobs({ vaultCount, assets, elements }: BlobBatch): WordBatch {
   const words = new Words(vaultCount);
@@ -203,7 +203,9 @@ export function decodeBlobBatch(data: Uint8Array): DecodedBatch {
   return { ...read, slots: slotsOf(read) };
 }
 
-/** The words of a batch's data, in calldata, in blobs or with a committee. Throws `BatchDataError`. */
+/**
+ * The words of a batch's data, in calldata, in blobs or with a committee. Throws `BatchDataError`.
+ */
 export function wordsIn(data: Uint8Array): WordBatch {
   return isBlobBatchData(data) ? wordsInBlobs(readBlobBatchData(data)) : readBatchData(data);
 }

@@ -3,15 +3,15 @@
 // biome-ignore-all lint: generated
 
 /**
- * The code of each part: its hash with zeros for immutable values, where each of them has its 32 bytes, and the code
- * that creates the contract, which the constructor's arguments follow.
+ * The code of each part: its hash with zeros for immutable values, where each of them has its 32
+ * bytes, and the code that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
   StateCommitment: {"bytes":23117,"hash":"0xad4942815ab3bcd4ce902400254ae62a7cd000d1e0066aacc7f268e258b965ec","immutables":{"administrationCode":[3253,15711],"transfersCode":[278,15918,15963],"makingsCode":[4817,15747,15792],"changeDelay":[1919],"_domainChainId":[17501],"_domainHash":[17539],"maturity":[1147,2892,9620]},"creation":{"bytes":46623,"hash":"0xb134d5d1f8c230aac08e5be4286eb5927891b31bd7a9a95ae96cbcc8037175e3"}},
   Administration: {"bytes":21323,"hash":"0x476ab606f4514dbd97005da3905402786bea0a976e08e1f6216fd567af79b109","immutables":{},"creation":{"bytes":21349,"hash":"0x4b29369beca780c0c738ce186b0a221f832066522636a6617d76ea3226cfa2f6"}},
   Transfers: {"bytes":24275,"hash":"0x86d2dab4b21360504ec799d38df89e734695b9097f8cec132f58d3aee7108fff","immutables":{},"creation":{"bytes":24301,"hash":"0x4cfedbc9cb9f54bc2c29c4f03965e32ae00ae357f0c8b57760bf38b9a28b94b1"}},
   Makings: {"bytes":24192,"hash":"0xf143a647c3ea761d3411886777afa08cfe4c5459c4fad8c7f83b69cd7a0e0312","immutables":{},"creation":{"bytes":24218,"hash":"0x713ca972d83b6e5d5ab9b2f09fb32d51be4a4f0466315826900afed63a2cb9ee"}},
-  StateMirror: {"bytes":22890,"hash":"0xdd2a9507c0ad1d32a83698b3e41aeee57653207b1abbeac2e60143523bd5fa31","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0xdfe6888669af2f1421123a5023fba3ea1f5d4b7bd3fde770aefb02bb314c1fdf"}},
+  StateMirror: {"bytes":22890,"hash":"0x763e7f95055bb2e9e31ebc3739ec2478b7d7f894e0b97199003ad4da3cc82e3e","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0xdea96bf46cd0ca9f0de708e4268f288df1603920e3e5cf639bb37529df81a250"}},
 } as const;
 
 /**
@@ -27,5 +27,4 @@ export type ReleasedCode = Readonly<Record<keyof typeof contractCode, {
 /** This version's code, and that of each release with other contracts. */
 export const knownContracts: readonly ReleasedCode[] = [
   contractCode,
-  {"StateCommitment":{"bytes":23117,"hash":"0xc2df2fda75f4a3178a6c8c9347c3ade943705d024e724a3146a0258f4d205d3f","immutables":{"administrationCode":[3253,15711],"transfersCode":[278,15918,15963],"makingsCode":[4817,15747,15792],"changeDelay":[1919],"_domainChainId":[17501],"_domainHash":[17539],"maturity":[1147,2892,9620]},"creation":{"bytes":46623,"hash":"0x8ab7ec54f66fe449dc89a1292f1e90c4d6d7c04636d2d4aee7c48e56fc7fc907"}},"Administration":{"bytes":21323,"hash":"0x2b8e1227481d096c71f9cc605db0ce150cc7cc035672bf45750e03bf5bd8c47a","immutables":{},"creation":{"bytes":21349,"hash":"0x9b57ea0779c5e41ef5ed3705a6a97a01d2a0b83fcec7cdf47b69c87ddb96a27e"}},"Transfers":{"bytes":24275,"hash":"0x9b6aefea23d3160c34b92be81ff1ec041313a846227aea7f0b1e71582d89de74","immutables":{},"creation":{"bytes":24301,"hash":"0xfb1b4c096dc5f4e301774a62d29d908df8c73c79a35dd7420c1c299c6dfc49b0"}},"Makings":{"bytes":24192,"hash":"0xb1e3c692705c90194441208a4fc8dbe45f3555d7e4801b761fbfd8fa56151d78","immutables":{},"creation":{"bytes":24218,"hash":"0x0947a42906dfabfdb8f77ff12371a9acf14c257a9902254c3a2dc6063c508f00"}},"StateMirror":{"bytes":22890,"hash":"0x8df4dbd7222283040846d7fc2f2e1356c40838fc0a3e20d60cdf17aff3869d3d","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0xb525ba2e8402d4c23cf2af2aad9d30013afcbc5f3dec9084dde154ce68949970"}}},
 ];

@@ -28,7 +28,8 @@ const COLON = 0x3a;
  * Converts a caller's minting blob to the canonical form: lower-case hex with `0x`. The input is
  * hex in any case, with or without `0x`; the empty string becomes `0x`.
  *
- * @throws MintmarkError `minting_blob_invalid` when it is not hex of whole bytes, or longer than 255 bytes
+ * @throws MintmarkError `minting_blob_invalid` when it is not hex of whole bytes, or longer than
+ *   255 bytes
  *
  * @example
  * canonicalMintingBlob("7B31377D"); // "0x7b31377d"
@@ -44,12 +45,12 @@ export function canonicalMintingBlob(input: string): Hex {
 }
 
 /**
- * The token id of a canonical minting blob (docs/protocol.md 1), after checking that the minting blob fits the
+ * The token id of a canonical minting blob (docs/protocol.md 1), after checking that it fits the
  * asset.
  *
  * @returns the id, below 2^256; null for ERC-20, which has no ids
- * @throws MintmarkError `minting_blob_invalid`: not empty for ERC-20, empty for another standard, or
- *   refused by the scheme
+ * @throws MintmarkError `minting_blob_invalid`: not empty for ERC-20, empty for another standard,
+ *   or refused by the scheme
  * @example
  * tokenIdOf("erc721", "mintmark", "0x3137") // 17n, for the text "17"
  * tokenIdOf("erc721", "imx", "0x7b31377d3a7b7d") // 17n, for the text "{17}:{}"
@@ -86,8 +87,8 @@ export function tokenIdOfBytes(
  * `Payouts.sol`, and nobody can sign for the zero address.
  *
  * @example
- * unpayable({ owner, amount: 1n, mintingBlob: "0x" }, "erc721", "mintmark") // "the minting blob of an
- * ERC-721 …"
+ * const vault = { owner, amount: 1n, mintingBlob: "0x" } as const;
+ * unpayable(vault, "erc721", "mintmark"); // "the minting blob of an ERC-721 …"
  */
 export function unpayable(
   { owner, amount, mintingBlob }: Pick<VaultContent, "owner" | "amount" | "mintingBlob">,
@@ -131,7 +132,8 @@ export function isText(bytes: Uint8Array): boolean {
 }
 
 /**
- * Such tokens read only the first 32 bytes. The minting blob must have exactly 32, so each id has one minting blob.
+ * Such tokens read only the first 32 bytes. The minting blob must have exactly 32, so each id has
+ * one.
  */
 function rawTokenId(mintingBlob: Uint8Array): bigint {
   if (mintingBlob.length === RAW_BYTES) return BigInt(bytesToHex(mintingBlob));

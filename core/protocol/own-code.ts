@@ -83,7 +83,9 @@ export function foreignCode(
   );
 }
 
-/** The contracts whose code a settlement contract runs, with the immutable values that name them. */
+/**
+ * The contracts whose code a settlement contract runs, with the immutable values that name them.
+ */
 const LENT = {
   Administration: "administrationCode",
   Transfers: "transfersCode",

@@ -8,8 +8,8 @@ export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
 
 /**
  * The append-only state tree of one mode, of height 32. It keeps all completed nodes, 64 bytes a
- * batch, so it has the siblings of any position at any earlier count. Appending costs at most 32 hashes, two on
- * average.
+ * batch, so it has the siblings of any position at any earlier count. Appending costs at most 32
+ * hashes, two on average.
  *
  * ```
  *   count = 6 = 0b110          completed: A to F; AB, CD, EF; ABCD

@@ -13,9 +13,9 @@ const JOINING =
  * The rule for texts that others read: names, references, metadata, reasons. A hidden character
  * shows nothing, or changes how others are shown, so that two names look alike or a line reads
  * differently: controls, lone surrogates, bidirectional and zero-width characters, fillers, the
- * blank of Braille. Emoji need three of them, which count only within emoji. Persian and the scripts
- * of India need the two joiners, which count only where they change how a letter is written (RFC
- * 5892, A.1 and A.2).
+ * blank of Braille. Emoji need three of them, which count only within emoji. Persian and the
+ * scripts of India need the two joiners, which count only where they change how a letter is written
+ * (RFC 5892, A.1 and A.2).
  */
 const HIDDEN = [
   "[\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u2800]",

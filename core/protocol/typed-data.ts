@@ -67,8 +67,8 @@ export interface OrderShare {
 }
 
 /**
- * The message by which an owner trades: it gives this much of one vault, and receives at least that.
- * It counts once, and ends when anything else is taken of the vault.
+ * The message by which an owner trades: it gives this much of one vault, and receives at least
+ * that. It counts once, and ends when anything else is taken of the vault.
  */
 export interface OrderMessage {
   readonly give: OrderItem;
@@ -238,11 +238,12 @@ export function withdrawalListTypedData(
 }
 
 /**
- * The `RenewalList` for viem's `signTypedData`: L1 takes the whole list in one call, and makes vaults
- * of the recipient in place of tokens. Throws `validation_failed` for values out of bounds.
+ * The `RenewalList` for viem's `signTypedData`: L1 takes the whole list in one call, and makes
+ * vaults of the recipient in place of tokens. Throws `validation_failed` for values out of bounds.
  *
  * @example
- * const message = { vaults: [{ vaultId, withdrawnBefore: 0n, quantity: 5n }], recipient, deadline };
+ * const vaults = [{ vaultId, withdrawnBefore: 0n, quantity: 5n }];
+ * const message = { vaults, recipient, deadline };
  * const signature = await owner.signTypedData(renewalListTypedData(settlement, message));
  */
 export function renewalListTypedData(settlement: PortalIdentity, message: WithdrawalListMessage) {
@@ -270,7 +271,8 @@ export function withdrawalListDigest(
  * @example
  * const give = { token: sword, id: 7n, amount: 1n };
  * const want = { token: gold, id: 0n, amount: 250n };
- * const order = { give, want, shares: [], taker: zeroAddress, vaultId, withdrawnBefore: 0n, deadline };
+ * const vault = { vaultId, withdrawnBefore: 0n };
+ * const order = { give, want, shares: [], taker: zeroAddress, ...vault, deadline };
  * const signature = await owner.signTypedData(orderTypedData(settlement, order));
  */
 export function orderTypedData(settlement: PortalIdentity, message: OrderMessage) {
@@ -310,8 +312,8 @@ export function orderDigest(settlement: PortalIdentity, message: OrderMessage): 
 export interface CancellationMessage {
   readonly signer: Address;
   /**
-   * The digest of a list or an order, or a vault's id for all that the signer's lists and orders say
-   * of the vault.
+   * The digest of a list or an order, or a vault's id for all that the signer's lists and orders
+   * say of the vault.
    */
   readonly id: Hash | VaultId;
 }

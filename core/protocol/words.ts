@@ -232,8 +232,8 @@ export function payloadBytes(heads: Uint8Array, at: number): number {
 
 /**
  * {@link payloadBytes} of the head that {@link writePayload} writes without continuations for a
- * token whose minting blob is a decimal below 2^53; -1 for a negative id, and where that head is another
- * one.
+ * token whose minting blob is a decimal below 2^53; -1 for a negative id, and where that head is
+ * another one.
  */
 export function shortPayloadBytes(amountHigh: number, amountLow: number, id: number): number {
   if (amountHigh === 0 && amountLow === 1) return id < 0 ? -1 : bytesOfNumber(id);
@@ -265,8 +265,8 @@ export function writePlace(heads: Uint8Array, at: number, place: number): void {
 /**
  * The words of a vault.
  *
- * @throws MintmarkError `amount_out_of_range`, `minting_blob_invalid`, or `validation_failed` for an index
- *   above 254
+ * @throws MintmarkError `amount_out_of_range`, `minting_blob_invalid`, or `validation_failed` for
+ *   an index above 254
  *
  * @example
  * const { head, rest } = wordsOf({ assetIndex, owner, amount: 1n, mintingBlob });
@@ -359,8 +359,8 @@ export function leavesOfWords(
  * The leaf of one vault; 32 bytes.
  *
  * @param assetIndex - the place of its asset in the batch's manifest
- * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `minting_blob_invalid` when the content
- *   is out of bounds
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `minting_blob_invalid` when
+ *   the content is out of bounds
  *
  * @example
  * bytesToHex(vaultLeaf(proof.vault, proof.assetPath.index)) === proof.leaf; // true

@@ -48,8 +48,9 @@ export interface Follower {
  * Takes back what a reorganisation removed, applies commits and withdrawals (also those that owners
  * made themselves), then finality. Each range of blocks is one atomic step, so an interrupted run
  * continues where it stopped. Blocks are read again before they count as final: events that were
- * left out are added, and those that are left out now stay. What L1 makes by itself counts only then. One run at a time. Callers during a run
- * share the next one, because the current run may miss what they wait for.
+ * left out are added, and those that are left out now stay. What L1 makes by itself counts only
+ * then. One run at a time. Callers during a run share the next one, because the current run may
+ * miss what they wait for.
  *
  * Rejects with `l1_failed` when the chain cannot be asked, changes during the read, or leaves out
  * what it told of before: try again.

@@ -216,8 +216,8 @@ export class WithdrawalSender {
   }
 
   /**
-   * Whether L1 has decided it: its contract has paid units of the vault since the owner signed. Then
-   * the events are read again, because the node must have left them out.
+   * Whether L1 has decided it: its contract has paid units of the vault since the owner signed.
+   * Then the events are read again, because the node must have left them out.
    */
   async #isDecided(
     { withdrawal, standard }: PendingWithdrawal,

@@ -6,7 +6,9 @@ import { MintmarkError } from "../errors.ts";
 import { ifThere } from "./format.ts";
 
 const LOOK_MS = 250; // Pause between two looks of an owner that writes nothing
-/** An owner whose LOCK file was removed has closed the folder by then, whatever container it is in. */
+/**
+ * An owner whose LOCK file was removed has closed the folder by then, whatever container it is in.
+ */
 const HANDOVER_MS = 8 * LOOK_MS;
 
 /**

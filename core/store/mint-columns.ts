@@ -77,8 +77,8 @@ export class MintColumns {
   amountHigh: Uint32Array;
   readonly amountLow: Uint32Array;
   /**
-   * The token's id, if the minting blob is its decimal of at most 15 digits in this project's own scheme;
-   * else -1.
+   * The token's id, if the minting blob is its decimal of at most 15 digits in this project's own
+   * scheme; else -1.
    */
   readonly shortId: Float64Array;
   // The end of each minting blob in `mintingBlobs`. One begins at the end of the one before.
@@ -159,7 +159,8 @@ export class MintColumns {
   }
 
   /**
-   * Notes the id that an entry's minting blob spells if it is short, which most are. Returns whether it is.
+   * Notes the id that an entry's minting blob spells if it is short, which most are. Returns
+   * whether it is.
    */
   noteShortId(
     entry: number,

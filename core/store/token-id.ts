@@ -9,7 +9,9 @@ const NINE = 0x39;
 const EXACT_DIGITS = 15; // Decimal digits that a double holds exactly
 export const MAX_SHORT_ID = 10 ** EXACT_DIGITS - 1;
 
-/** `tokenIdOf`, fast for a short decimal of the `mintmark` scheme. Throws `minting_blob_invalid`. */
+/**
+ * `tokenIdOf`, fast for a short decimal of the `mintmark` scheme. Throws `minting_blob_invalid`.
+ */
 export function fastTokenIdOf(
   standard: Standard,
   scheme: MintingBlobScheme,
@@ -22,9 +24,9 @@ export function fastTokenIdOf(
 }
 
 /**
- * The token id of a new mint's minting blob. Throws `minting_blob_invalid` as `tokenIdOf` does. Also throws for
- * bytes that are not text, unless the asset takes raw blobs: the minting blob `0x1001`, meant as id 1001,
- * would name another token forever.
+ * The token id of a new mint's minting blob. Throws `minting_blob_invalid` as `tokenIdOf` does.
+ * Also throws for bytes that are not text, unless the asset takes raw ones: `0x1001`, meant as id
+ * 1001, would name another token forever.
  */
 export function mintedTokenId(
   {

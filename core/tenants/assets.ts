@@ -459,9 +459,9 @@ export interface Assets {
    */
   add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
   /**
-   * Changes an asset: its default mode and `rawMintingBlobs` at any time, all else before the first mint.
-   * If it is another asset on L1 then, it needs a new registration. Rejects with `asset_minted`,
-   * `asset_exists`, `asset_not_found`.
+   * Changes an asset: its default mode and `rawMintingBlobs` at any time, all else before the first
+   * mint. If it is another asset on L1 then, it needs a new registration. Rejects with
+   * `asset_minted`, `asset_exists`, `asset_not_found`.
    */
   change(assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset>;
   /**

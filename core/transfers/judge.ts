@@ -43,9 +43,9 @@ export interface Spent {
 }
 
 /**
- * Examines a list for a commit at this time in seconds. Returns the vaults that it takes, and why L1
- * would not count all transfers; null when it would. A deep reorganisation may have taken a vault's
- * batch back: then the list waits until it is final again.
+ * Examines a list for a commit at this time in seconds. Returns the vaults that it takes, and why
+ * L1 would not count all transfers; null when it would. A deep reorganisation may have taken a
+ * vault's batch back: then the list waits until it is final again.
  */
 export async function examine(
   ledger: Ledger,

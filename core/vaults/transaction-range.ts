@@ -121,8 +121,8 @@ async function madeWithin(
 }
 
 /**
- * The most selective indexes of withdrawals, of transfers, of deposits, and of all of them. A user's
- * are in one index, beside its mints.
+ * The most selective indexes of withdrawals, of transfers, of deposits, and of all of them. A
+ * user's are in one index, beside its mints.
  */
 function indexesOf(
   application: number,

@@ -263,7 +263,9 @@ export const SLOT_WEIGHT = 2;
 export const SEEK_WEIGHT = 5;
 /** Transactions of a request that are read for one unit of work, also if the page wants none. */
 export const READ_PER_UNIT = 4;
-/** A page tells of its work after every so many transactions, which take a core for a millisecond. */
+/**
+ * A page tells of its work after every so many transactions, which take a core for a millisecond.
+ */
 const TOLD_AFTER = 250;
 
 /** Callbacks about a page of a list. */

@@ -286,8 +286,8 @@ export function amountIn(
 }
 
 /**
- * The token that a minting blob names; null for an ERC-20, and for the slot of a void mint or an unknown
- * vault's transfer.
+ * The token that a minting blob names; null for an ERC-20, and for the slot of a void mint or an
+ * unknown vault's transfer.
  */
 export function tokenIn(
   { standard, mintingBlobScheme }: Pick<AssetRecord, "standard" | "mintingBlobScheme">,

@@ -13,7 +13,9 @@ import type { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 /** Stands for the application and the asset of a vault that is no user's. */
 const NOBODY = 0xffff_ffff;
 
-/** The part of the reference for vaults that L1 makes: each in memory, because it waits for a user. */
+/**
+ * The part of the reference for vaults that L1 makes: each in memory, because it waits for a user.
+ */
 export class ReferenceDeposits extends Part<{
   readonly tenants: ReferenceTenants;
   readonly portals: ReferencePortals;

@@ -77,7 +77,9 @@ async function onThread<T extends VerifyReport | number>(
   throw new Error("there is no old generation to try");
 }
 
-/** Tells of progress beyond the furthest so far: a second try begins anew, and tells nothing twice. */
+/**
+ * Tells of progress beyond the furthest so far: a second try begins anew, and tells nothing twice.
+ */
 export function onlyForward({ onProgress, onShare }: VerifyOptions) {
   const beyond = (tell: (reached: number) => void = () => {}) => {
     let furthest = 0;

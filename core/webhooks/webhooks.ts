@@ -445,8 +445,8 @@ export interface Webhooks {
   ): Promise<Webhook>;
   /**
    * Never delivers the event that is delivered next, and goes on with the one after it. Changes
-   * nothing for an event that was delivered or skipped before. Throws `validation_failed` for a later
-   * one, for one that the webhook does not get, and for one with very many others before it.
+   * nothing for an event that was delivered or skipped before. Throws `validation_failed` for a
+   * later one, for one that the webhook does not get, and for one with very many others before it.
    */
   skip(
     applicationId: Uuid,

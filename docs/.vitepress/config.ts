@@ -2,13 +2,16 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { type DefaultTheme, defineConfig } from "vitepress";
 
-// The site of `npm run docs`, which the server serves at /guide. The pages are those that the repository shows.
+// The site of `npm run docs`, which the server serves at /guide. The pages are those that the
+// repository shows.
 
 const DOCS = join(import.meta.dirname, "..");
 const ROOT = dirname(DOCS);
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 
-/** The order of the pages is that of index.md: a heading for each group, and a link for each page. */
+/**
+ * The order of the pages is that of index.md: a heading for each group, and a link for each page.
+ */
 function sidebar(): DefaultTheme.SidebarItem[] {
   const [, ...groups] = readFileSync(join(DOCS, "index.md"), "utf8").split(/^## /m);
   return groups.map((group) => ({
@@ -20,7 +23,10 @@ function sidebar(): DefaultTheme.SidebarItem[] {
   }));
 }
 
-/** Where a page of `docs/` is in the site: without its ending, and the guides beside the other pages. */
+/**
+ * Where a page of `docs/` is in the site: without its ending, and the guides beside the other
+ * pages.
+ */
 function addressOf(page: string): string {
   return `/${page.replace(/^guides\//, "").replace(/\.md$/, "")}`;
 }
@@ -72,7 +78,8 @@ export default defineConfig({
             token.attrs = (token.attrs ?? []).filter(([name]) => name !== "style");
             token.attrJoin("class", style.replace("text-align:", "align-"));
           }
-          // The site has only these pages. A link to another file of the repository names it instead.
+          // The site has only these pages. A link to another file of the repository names it
+          // instead.
           let isSource = false;
           const { realPath, path: page } = env as {
             readonly path: string;

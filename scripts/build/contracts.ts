@@ -214,8 +214,8 @@ export function generatedFiles(): Readonly<Record<string, string>> {
   return {
     "core/l1/abi.ts": head + [common, ...abis].join("\n"),
     "core/protocol/contract-code.ts": `${head}/**
- * The code of each part: its hash with zeros for immutable values, where each of them has its 32 bytes, and the code
- * that creates the contract, which the constructor's arguments follow.
+ * The code of each part: its hash with zeros for immutable values, where each of them has its 32
+ * bytes, and the code that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
 ${codes.join("\n")}

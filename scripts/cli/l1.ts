@@ -34,8 +34,8 @@ export function chainOf({
 export type Chain = Awaited<ReturnType<typeof connectL1>>;
 
 /**
- * Waits for what the account sends. An account without ether is named as one, because nodes have many
- * words for it.
+ * Waits for what the account sends. An account without ether is named as one, because nodes have
+ * many words for it.
  */
 export async function ifFunded<T>(l1: Chain, sending: Promise<T>, advice: string): Promise<T> {
   return sending.catch(async (error: unknown) => {

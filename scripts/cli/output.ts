@@ -16,8 +16,8 @@ type Row = Readonly<Record<string, unknown>>;
  * One result on standard output: JSON if requested, else a table of a list, or the fields of an
  * object with its lists below.
  *
- * @param columns - the columns of a table, such as `give.amount`, or those of an object's lists that
- *   have them; default all
+ * @param columns - the columns of a table, such as `give.amount`, or those of an object's lists
+ *   that have them; default all
  */
 export function print(value: unknown, asJson: boolean, columns?: readonly string[]): void {
   process.stdout.write(asJson ? jsonText(value) : `${text(value, columns)}\n`);

@@ -107,7 +107,9 @@ async function usable(by: Deployer, kept: readonly Hex[]): Promise<readonly Hex[
   return used <= (viem.parseTransaction(first).nonce ?? 0) ? kept : [];
 }
 
-/** The next offer: a first one, or more than the last; the last one itself once 64 times the first. */
+/**
+ * The next offer: a first one, or more than the last; the last one itself once 64 times the first.
+ */
 async function offer(by: Deployer, call: Call, offers: readonly Hex[]): Promise<Hex> {
   const [first, last] = [offers[0], offers.at(-1)].map((one) => one && unsigned(one));
   if (first === undefined || last === undefined) {

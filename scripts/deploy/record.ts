@@ -110,9 +110,9 @@ export type PendingCreations = ReturnType<typeof pendingOf>;
 
 /**
  * The signed creations of a run that its record does not name yet, in a file beside the record, by
- * the hash of their content; more than one when fees were raised, all with one nonce. Each is written
- * before it is sent, so a killed run continues with the same transactions, of which the chain accepts
- * only one. A signed transaction holds no secret.
+ * the hash of their content; more than one when fees were raised, all with one nonce. Each is
+ * written before it is sent, so a killed run continues with the same transactions, of which the
+ * chain accepts only one. A signed transaction holds no secret.
  *
  * @param mirror - the chain of a mirror; default the settlement contract's own
  */

@@ -143,8 +143,8 @@ async function mintersOf(read: Read, settlement: Address | undefined) {
 }
 
 /**
- * The schemes in which a mint by an account makes the very id that its minting blob names; for an ERC-20,
- * the empty minting blob.
+ * The schemes in which a mint by an account makes the very id that its minting blob names; for an
+ * ERC-20, the empty minting blob.
  */
 async function schemesFor(tried: Tried, minter: Address): Promise<MintingBlobScheme[]> {
   const found: MintingBlobScheme[] = [];

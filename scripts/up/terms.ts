@@ -63,8 +63,8 @@ const membersHere = z
   .transform(Number);
 
 /**
- * Asks on the terminal what is not obvious. An empty line takes the default; a wrong answer is asked
- * for again.
+ * Asks on the terminal what is not obvious. An empty line takes the default; a wrong answer is
+ * asked for again.
  */
 export function askTerms(signal: AbortSignal, isSolo: boolean): Promise<GivenAnswers> {
   return onTerminal(async (terminal) => {

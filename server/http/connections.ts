@@ -60,9 +60,9 @@ const TINY_PIECES = `The body came in pieces of less than ${PIECE_BYTES} bytes. 
 const MOST_CONNECTIONS = 12_288;
 
 /**
- * Connections that the kernel keeps until the server takes them; give it to `listen`. Node takes one
- * in each pass of its event loop. What exceeds the queue, 511 by default, is dropped: its clients try
- * again after 1, 3 and 7 s, and some hear of a reset after half a minute.
+ * Connections that the kernel keeps until the server takes them; give it to `listen`. Node takes
+ * one in each pass of its event loop. What exceeds the queue, 511 by default, is dropped: its
+ * clients try again after 1, 3 and 7 s, and some hear of a reset after half a minute.
  */
 export const BACKLOG = 4_096;
 

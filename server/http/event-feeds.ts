@@ -27,8 +27,8 @@ export class EventFeeds {
   }
 
   /**
-   * An application's events after a sequence, in order, without gap or duplicate. All that are there
-   * come at once. Ends with the signal's reason, or with the log's failure.
+   * An application's events after a sequence, in order, without gap or duplicate. All that are
+   * there come at once. Ends with the signal's reason, or with the log's failure.
    */
   async *follow(
     applicationId: string,

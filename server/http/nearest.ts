@@ -47,7 +47,9 @@ function segmentsOf(path: string): string[] {
   return path.split("/").filter((segment) => segment !== "");
 }
 
-/** The typing errors in all segments, and the missing ones; Infinity if no suggestion mends them. */
+/**
+ * The typing errors in all segments, and the missing ones; Infinity if no suggestion mends them.
+ */
 function errorsInPath(given: readonly string[], route: readonly string[]): number {
   const missing = route.length - given.length;
   if (given.length === 0 || missing < 0 || missing > MOST_MISSING) return Infinity;

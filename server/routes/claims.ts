@@ -49,7 +49,10 @@ const publicClaim = s.responseComponent("PublicClaimLink", {
     symbol: z.string(),
   }),
   tokenId: s.outDecimal.nullable().describe("null where the engine gives the id, and for ERC-20."),
-  amount: z.string().nullable().describe("The amount of an ERC-20 or ERC-1155, in decimals of the token."),
+  amount: z
+    .string()
+    .nullable()
+    .describe("The amount of an ERC-20 or ERC-1155, in decimals of the token."),
   quantity: z.int().nullable().describe("Tokens with ids that the engine gives."),
   settlement: z
     .strictObject({ chainId: s.outDecimal, contract: s.outAddress })

@@ -63,7 +63,9 @@ const operations = s.responseComponent("Operations", {
         vaultCount: z.int(),
         mintCount: z.int(),
         settledAt: s.outTime,
-        gas: s.outDecimal.nullable().describe("The gas of the commit; null while L1 does not answer."),
+        gas: s.outDecimal
+          .nullable()
+          .describe("The gas of the commit; null while L1 does not answer."),
       }),
     )
     .describe("The newest batches that L1 has committed, newest first; at most 50 of each mode."),

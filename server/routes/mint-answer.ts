@@ -51,8 +51,8 @@ const mintedToWire = writerOf(mintTransaction);
 const receiptToWire = writerOf(receiptShown);
 
 /**
- * Usual and most bytes of a vault and a transaction: minting blobs have up to 255 bytes, token ids 78
- * digits, decimal amounts 256, names and symbols 250 characters of up to 4 bytes.
+ * Usual and most bytes of a vault and a transaction: minting blobs have up to 255 bytes, token ids
+ * 78 digits, decimal amounts 256, names and symbols 250 characters of up to 4 bytes.
  */
 const USUAL_VAULT_BYTES = 704;
 const USUAL_TRANSACTION_BYTES = 160;
@@ -64,7 +64,8 @@ const FEW = 16;
 /** Objects that are written as JSON in one turn: a few milliseconds. */
 const OBJECTS_AT_ONCE = 500;
 /**
- * Entries that are written from columns in one turn: some ten milliseconds with the longest minting blobs.
+ * Entries that are written from columns in one turn: some ten milliseconds with the longest minting
+ * blobs.
  */
 const COLUMNS_AT_ONCE = 2_000;
 

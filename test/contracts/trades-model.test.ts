@@ -39,7 +39,10 @@ interface NaiveOutput {
 
 const nameOf = ({ asset, text }: NaiveVault) => `${asset.assetType} ${text}`;
 
-/** A trade makes these vaults, in order; null when L1 has to refuse it. Changes the rests of its vaults. */
+/**
+ * A trade makes these vaults, in order; null when L1 has to refuse it. Changes the rests of its
+ * vaults.
+ */
 function naiveTrade(halves: readonly [NaiveHalf, NaiveHalf]): readonly NaiveOutput[] | null {
   const before = halves.map(({ vault }) => vault.rest);
   const undo = () => {

@@ -252,7 +252,8 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     const data = hexToBytes(
       encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args }),
     );
-    // The vault lies behind its offset, which is the first argument. Its minting blob is an offset too.
+    // The vault lies behind its offset, which is the first argument. Its minting blob is an offset
+    // too.
     const place = 4 + Number(hexToBigInt(toHex(data.slice(4, 36)))) + 32 * word + 31 - bit / 8;
     data[place] = 0x80;
     const call = () =>

@@ -12,8 +12,8 @@ const MOST_MB = 6_000;
 const isInstalled = existsSync("/usr/bin/spin") && existsSync("/usr/bin/gcc");
 
 /**
- * Bounds of vaults and of commits under which all states of a model are reached in a minute and in 3
- * GB. With both bounds at their defaults, 23 GB are too few.
+ * Bounds of vaults and of commits under which all states of a model are reached in a minute and in
+ * 3 GB. With both bounds at their defaults, 23 GB are too few.
  */
 const WHOLE: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "lineage.pml": [

@@ -148,8 +148,8 @@ test.each([
 const FAR = 5_000n;
 
 /**
- * Our blocks with logs of another chain. Some nodes tell no hash with a log, or the right one with a
- * wrong log.
+ * Our blocks with logs of another chain. Some nodes tell no hash with a log, or the right one with
+ * a wrong log.
  */
 function falseLogs(blocks: bigint): Chain {
   const other = chainOf("other", OURS, blocks);

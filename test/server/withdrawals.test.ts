@@ -38,7 +38,9 @@ const DOMAIN = {
   verifyingContract: SETTLEMENT.contract,
 } as const;
 
-/** A list as its owner signs it, by the documentation alone: 4 units of each vault unless changed. */
+/**
+ * A list as its owner signs it, by the documentation alone: 4 units of each vault unless changed.
+ */
 async function signedList(
   vaultIds: readonly string[],
   { quantity = 4n, deadline = DEADLINE, by = owner } = {},

@@ -110,7 +110,8 @@ describe("a node that keeps 128 states, with final blocks 600 behind,", () => {
     expect(await world.transactionStatus(taken)).toBe("batched");
     node.faults = USUAL;
     const next = chain.newSettler({ engine, l1, committee });
-    // An earlier process may have sent the batch, so no slot of it becomes void before it cannot be mined.
+    // An earlier process may have sent the batch, so no slot of it becomes void before it cannot be
+    // mined.
     await expect(next.round()).rejects.toThrow("become void when no earlier transaction");
     expect(await world.transactionStatus(taken)).toBe("batched");
     await chain.mine(700);

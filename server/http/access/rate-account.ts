@@ -24,7 +24,9 @@ interface Prices {
    * Units of one transfer in a proof, for which its whole batch is decoded: up to 15 ms of a core.
    */
   readonly hop: number;
-  /** Units of what a node is asked for: the operator buys its answers, and has only so many a day. */
+  /**
+   * Units of what a node is asked for: the operator buys its answers, and has only so many a day.
+   */
   readonly nodeQuestion: number;
 }
 

@@ -123,7 +123,9 @@ function renewable(ready: readonly OwnVault[]): readonly OwnVault[] {
   return onL1.length > 1 || onL1.some(({ hops }) => hops > 0) ? onL1 : [];
 }
 
-/** The deeds: one above all, which a phone shows at its lower edge, and the others behind a click. */
+/**
+ * The deeds: one above all, which a phone shows at its lower edge, and the others behind a click.
+ */
 function Sheet({ own, holding }: { own: Own; holding: Holding }) {
   const [deed, setDeed] = useState<Deed | null>(null);
   const ready = holding.held.filter((vault) => own.standingOf(vault).kind === "ready");

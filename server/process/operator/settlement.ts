@@ -6,7 +6,9 @@ import { SETTINGS } from "../settings/settings.ts";
 import { ASSET_ID, ofAsset, operatorsAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
 
-/** The connection to L1 is loaded when an operation runs: a command's help needs the forms alone. */
+/**
+ * The connection to L1 is loaded when an operation runs: a command's help needs the forms alone.
+ */
 const toL1 = async () => {
   const [l1, { finalityOf }] = await Promise.all([
     import("../../../core/l1/index.ts"),

@@ -115,8 +115,8 @@ const PAGES = {
 } as const;
 type PageName = keyof typeof PAGES;
 /**
- * Browsers keep a name with this prefix only when its own host has set it over TLS, so no other host
- * of the site can plant one.
+ * Browsers keep a name with this prefix only when its own host has set it over TLS, so no other
+ * host of the site can plant one.
  */
 const SECURE = "__Host-";
 

@@ -101,7 +101,9 @@ export const baseUnits = fromOne(tokenId);
 /** Seconds since 1970. */
 export const seconds = decimal(MAX_VAULT_ID);
 
-/** Only ranges that all readers of JSON Schema support, so without the hidden characters of Unicode. */
+/**
+ * Only ranges that all readers of JSON Schema support, so without the hidden characters of Unicode.
+ */
 const VISIBLE = "^[ -~\\u00a0-\\uffff]*$";
 
 /** Text that people can see, of at most `most` characters. */
@@ -265,7 +267,10 @@ export const page = {
 };
 
 export const orderedPage = {
-  order: z.enum(["asc", "desc"]).optional().describe("By age: `desc` has the newest first."),
+  order: z
+    .enum(["asc", "desc"])
+    .optional()
+    .describe("The order is that of age: `desc` has the newest first."),
   ...page,
 };
 

@@ -78,7 +78,8 @@ export function openApiDocument(endpoints: readonly Endpoint[], limits: unknown)
           type: "apiKey",
           in: "cookie",
           name: "mintmark_sign_in",
-          description: "The cookie of POST /console/v1/sign-in; with the header `Mintmark-Console: 1`.",
+          description:
+            "The cookie of POST /console/v1/sign-in; with the header `Mintmark-Console: 1`.",
         },
         ownerSignIn: {
           type: "http",

@@ -6,8 +6,8 @@ import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
  */
 
 /**
- * A run of its own for each slot, the owner inside, the minting blob raw: nothing is clever, so nothing can
- * be wrong.
+ * A run of its own for each slot, the owner inside, the minting blob raw: nothing is clever, so
+ * nothing can be wrong.
  */
 export function naiveEncode(slots: readonly (VaultEntry | null)[]): string {
   const keyOf = (entry: VaultEntry) => uint(entry.chainId, 8) + entry.assetType.slice(2);

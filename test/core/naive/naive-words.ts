@@ -5,8 +5,9 @@ import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
 import { naiveRoot } from "./naive-tree.ts";
 
 /**
- * A vault's words and batch data as docs/protocol.md 2 and 4 write them, on hex text; shares nothing
- * with the core. It checks no bounds, so that it can also make what a hostile operator commits.
+ * A vault's words and batch data as docs/protocol.md 2 and 4 write them, on hex text; shares
+ * nothing with the core. It checks no bounds, so that it can also make what a hostile operator
+ * commits.
  */
 
 /** Hex without `0x`: a head of 32 bytes, and continuations of 31 bytes each. */

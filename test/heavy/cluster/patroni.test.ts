@@ -36,7 +36,8 @@ function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
     node.freeze(false);
   };
   // A watchdog restarts a primary's machine that slept. Without one, Patroni 3.0 can take the lock
-  // of the new primary as it wakes up: its standbys, which have a later timeline, then never follow.
+  // of the new primary as it wakes up: its standbys, which have a later timeline, then never
+  // follow.
   const asleep = async (node: PatroniNode, ms: number, what: "patroni" | "machine" = "machine") => {
     node.freeze(true, what);
     await pause(ms);
