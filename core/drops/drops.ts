@@ -88,7 +88,7 @@ export interface DropUpload {
    */
   readonly onBytes?: (total: number) => void;
   /**
-   * Called with the rows read so far, after every few thousand and at the end. An error that it
+   * Called with the rows read so far, about ten times a second and at the end. An error that it
    * throws refuses the drop. Default: no call.
    */
   readonly onRows?: (total: number) => void;
@@ -146,6 +146,7 @@ export class Drops implements AsyncDisposable {
   >();
   /** Uploads in progress, by application. */
   readonly #uploading = new Map<string, Uploading>();
+  readonly #uploads = new Set<Promise<unknown>>();
   readonly #surveys = new SurveyThread();
   /** Settles when the application's last drop ends. */
   readonly #ends = new Map<string, Promise<void>>();
@@ -173,7 +174,7 @@ export class Drops implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     await this.#surveys[Symbol.asyncDispose]();
-    await Promise.all(this.#ends.values());
+    await Promise.all([...this.#uploads, ...this.#ends.values()]);
   }
 
   /**
@@ -182,6 +183,18 @@ export class Drops implements AsyncDisposable {
    * Rows of a wrong form end the upload before its last byte.
    */
   async upload(
+    principal: Principal,
+    upload: DropUpload,
+    source: AsyncIterable<Uint8Array>,
+  ): Promise<Uploaded> {
+    const taken = this.#upload(principal, upload, source);
+    const end = Promise.allSettled([taken]);
+    this.#uploads.add(end);
+    void end.then(() => this.#uploads.delete(end));
+    return taken;
+  }
+
+  async #upload(
     principal: Principal,
     upload: DropUpload,
     source: AsyncIterable<Uint8Array>,
@@ -201,7 +214,7 @@ export class Drops implements AsyncDisposable {
     const draft = join(this.#options.folder, `${randomUUID()}${DRAFT}`);
     try {
       await mkdir(draft, { recursive: true });
-      const survey = await this.#receive(join(draft, ROWS), upload, source, hold);
+      const survey = await this.#receive(join(draft, ROWS), applicationId, upload, source, hold);
       // One after another, so the same rows twice at once are one drop.
       return await this.#alone(applicationId, () => this.#take(principal, upload, survey, draft));
     } finally {
@@ -362,35 +375,37 @@ export class Drops implements AsyncDisposable {
    */
   async #receive(
     path: string,
+    applicationId: string,
     { format, defaults, onBytes, onRows }: DropUpload,
     source: AsyncIterable<Uint8Array>,
     hold: (bytes: number) => void,
   ): Promise<Survey> {
     await using file = await open(path, "wx");
-    this.#closing.signal.throwIfAborted();
     const { limits } = this.#options.engine;
-    const surveying = this.#surveys.begin({ path, format, defaults, limits }, (rows) =>
-      onRows?.(rows),
+    const task = { path, applicationId, format, defaults, limits };
+    const surveying = this.#surveys.begin(task, (rows) => onRows?.(rows));
+    const surveyed = surveying.survey.then(
+      () => null,
+      () => null,
     );
-    let isSurveyed = false;
-    const over = () => {
-      isSurveyed = true;
-    };
-    surveying.survey.then(over, over);
+    const pieces = source[Symbol.asyncIterator]();
+    const since = performance.now();
     try {
-      let total = 0;
-      const since = performance.now();
-      for await (const piece of source) {
-        if (isSurveyed) break;
-        total += piece.length;
+      for (let total = 0; ; ) {
+        const next = await Promise.race([surveyed, pieces.next()]);
+        if (next === null) break;
+        if (next.done) {
+          surveying.complete();
+          break;
+        }
+        total += next.value.length;
         onBytes?.(total);
-        hold(piece.length);
-        await file.appendFile(piece);
+        hold(next.value.length);
+        await file.appendFile(next.value);
         surveying.grow(total);
         const early = since + total / MOST_BYTES_A_MS - performance.now();
         if (early > 0) await setTimeout(early);
       }
-      surveying.complete();
     } catch (error) {
       surveying.stop(error);
     }

@@ -76,6 +76,8 @@ export class UnreadableRow extends Error {
 
 /** Longest line, in bytes. The longest minting blob takes a hundredth of it. */
 const MAX_ROW_BYTES = 64 * 1024;
+/** Each cell takes time, an empty one too. */
+const MAX_COLUMNS = 1_000;
 const TOO_LONG = `the row has more than ${MAX_ROW_BYTES} bytes`;
 /** Stands for bytes that are no text. */
 const UNREADABLE = "\ufffd";
@@ -144,7 +146,6 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
   const { parse, CsvError } = await import("csv-parse");
   const parser = parse({
     bom: true,
-    columns: (names: string[]) => columnsOf(names),
     info: true,
     max_record_size: MAX_ROW_BYTES,
     record_delimiter: ["\r\n", "\n"],
@@ -161,8 +162,10 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
   // The parser also reports a failure of the file, where its records are read.
   const feeding = pipeline(short, parser).catch(() => {});
   try {
+    let columns: readonly string[] | null = null;
     for await (const { record, info } of parser as AsyncIterable<CsvRecord>)
-      yield csvRow(record, info.lines);
+      if (columns === null) columns = columnsOf(record);
+      else yield csvRow(columns, record, info.lines);
   } catch (error) {
     const fault = error instanceof CsvError ? unreadable(error) : error;
     // A row that was cut can break the parser, which is no fault of the file.
@@ -228,11 +231,13 @@ async function* shortLines(
 }
 
 interface CsvRecord {
-  readonly record: Readonly<Record<string, string>>;
+  readonly record: readonly string[];
   readonly info: { readonly lines: number };
 }
 
-function columnsOf(names: readonly string[]): string[] {
+function columnsOf(names: readonly string[]): readonly string[] {
+  if (names.length > MAX_COLUMNS)
+    throw new UnreadableRow(1, `the header has more than ${MAX_COLUMNS} columns`);
   const known: readonly string[] = [...CSV_COLUMNS, ...METADATA_COLUMNS];
   if (names.some((name) => name.includes(UNREADABLE)))
     throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
@@ -292,13 +297,14 @@ function requireCsv(start: Uint8Array): void {
   if (fault !== undefined) throw new UnreadableRow(1, fault[1]);
 }
 
-function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
+function csvRow(columns: readonly string[], record: readonly string[], row: number): Row {
   const fields: Record<string, unknown> = {};
   const metadata: Record<string, unknown> = {};
   const attributes: object[] = [];
   let bytes = 0;
-  for (const [name, text] of Object.entries(record)) {
+  for (const [i, text] of record.entries()) {
     if (text === "") continue;
+    const name = columns[i] ?? "";
     if (text.includes(UNREADABLE)) throw new UnreadableRow(row, `${name} ${NOT_UTF8}`);
     if (name.startsWith(UNNAMED))
       throw new UnreadableRow(
@@ -354,7 +360,7 @@ const QUOTE_BEFORE =
   "a quoted field goes on after its last quote; separate fields by commas, and double quotes within them";
 /** The parser's codes in words for the file's author. */
 const MEANINGS: Readonly<Record<string, string>> = {
-  CSV_RECORD_INCONSISTENT_COLUMNS: "the row has more or fewer fields than the header",
+  CSV_RECORD_INCONSISTENT_FIELDS_LENGTH: "the row has more or fewer fields than the header",
   CSV_MAX_RECORD_SIZE: TOO_LONG,
   CSV_QUOTE_NOT_CLOSED: "a quoted field does not end",
   CSV_INVALID_CLOSING_QUOTE: QUOTE_BEFORE,

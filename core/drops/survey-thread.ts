@@ -1,12 +1,15 @@
 import type { Worker } from "node:worker_threads";
+import { MintmarkError } from "../errors.ts";
 import type { RequestLimits } from "../mint/reader.ts";
-import { startThread } from "../thread.ts";
+import { errorOf, type Failure, startThread } from "../thread.ts";
 import type { DropFormat } from "./rows.ts";
 import type { DropDefaults, Survey } from "./windows.ts";
 
 /** A file of rows to be surveyed, which may still grow. */
 export interface SurveyTask {
   readonly path: string;
+  /** Surveys of one application share its turns. */
+  readonly applicationId: string;
   readonly format: DropFormat;
   readonly defaults: DropDefaults;
   readonly limits: RequestLimits;
@@ -15,6 +18,7 @@ export interface SurveyTask {
 /** A message to the thread about one survey. */
 export type SurveyMessage = { readonly id: number } & (
   | { readonly begin: SurveyTask }
+  /** So many bytes of the file are written, from the first on. */
   | { readonly written: number }
   | { readonly complete: true }
   | { readonly stop: true }
@@ -24,115 +28,168 @@ export type SurveyMessage = { readonly id: number } & (
 export type SurveyNews = { readonly id: number } & (
   | { readonly rows: number }
   | { readonly survey: Survey }
-  | { readonly failure: unknown }
+  | { readonly failure: Failure }
 );
-
-/** A survey in progress. */
-export interface Surveying {
-  /** Rejects with the error of `onRows`, with that of {@link stop}, or when the thread fails. */
-  readonly survey: Promise<Survey>;
-  /** So many bytes of the file are written, from the first on. */
-  grow(written: number): void;
-  /** No more bytes will be written. */
-  complete(): void;
-  stop(error: unknown): void;
-}
-
-interface Pending {
-  readonly onRows: (rows: number) => void;
-  readonly resolve: (survey: Survey) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(
   `./survey-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`,
   import.meta.url,
 );
+/** How often a survey begins anew on another thread, because its own has died. */
+const MOST_RESTARTS = 1;
+
+/** A survey in progress. */
+export class Surveying {
+  readonly task: SurveyTask;
+  readonly #tell: (message: SurveyMessage) => void;
+  readonly #onRows: (rows: number) => void;
+  readonly #ended = Promise.withResolvers<Survey>();
+  readonly #id: number;
+  #written = 0;
+  #isComplete = false;
+  #restarts = 0;
+  #stopped: { readonly reason: unknown } | null = null;
+
+  constructor(
+    id: number,
+    task: SurveyTask,
+    onRows: (rows: number) => void,
+    tell: (message: SurveyMessage) => void,
+  ) {
+    this.#id = id;
+    this.task = task;
+    this.#onRows = onRows;
+    this.#tell = tell;
+    // Its owner may first wait for the last byte.
+    this.#ended.promise.catch(() => {});
+  }
+
+  /**
+   * Rejects with the error of `onRows` or of {@link stop}, once the file is closed, or with the
+   * thread's failure.
+   */
+  get survey(): Promise<Survey> {
+    return this.#ended.promise;
+  }
+
+  /** So many bytes of the file are written, from the first on. */
+  grow(written: number): void {
+    this.#written = written;
+    this.#tell({ id: this.#id, written });
+  }
+
+  /** No more bytes will be written. */
+  complete(): void {
+    this.#isComplete = true;
+    this.#tell({ id: this.#id, complete: true });
+  }
+
+  stop(reason: unknown): void {
+    this.#stopped ??= { reason };
+    this.#tell({ id: this.#id, stop: true });
+  }
+
+  /** Begins on a thread, and goes on with what is known of the file. */
+  begin(): void {
+    const id = this.#id;
+    this.#tell({ id, begin: this.task });
+    if (this.#written > 0) this.#tell({ id, written: this.#written });
+    if (this.#isComplete) this.#tell({ id, complete: true });
+  }
+
+  /** Begins again after the death of its thread, unless that is hopeless. */
+  restart(cause: Error): boolean {
+    const goesOn = this.#stopped === null && this.#restarts++ < MOST_RESTARTS;
+    if (!goesOn) this.end(cause);
+    return goesOn;
+  }
+
+  hear(news: SurveyNews): void {
+    if ("survey" in news) this.end(news.survey);
+    else if ("failure" in news) this.end(errorOf(news.failure));
+    else if (this.#stopped === null)
+      try {
+        this.#onRows(news.rows);
+      } catch (error) {
+        this.stop(error);
+      }
+  }
+
+  end(outcome: Survey | Error): void {
+    if (this.#stopped !== null) this.#ended.reject(this.#stopped.reason);
+    else if (outcome instanceof Error) this.#ended.reject(outcome);
+    else this.#ended.resolve(outcome);
+  }
+}
 
 /**
  * Surveys the rows of drops on a thread, many at once: a million rows take seconds. It starts with
- * the first survey, and never keeps the process alive when idle. After its death the next survey
- * starts another.
+ * the first survey, and never keeps the process alive when idle. Surveys whose thread dies begin
+ * again on another.
  */
 export class SurveyThread implements AsyncDisposable {
   readonly #script: URL;
-  readonly #pending = new Map<number, Pending>();
+  readonly #all = new Map<number, Surveying>();
   #worker: Worker | null = null;
   #lastId = 0;
+  #closed = false;
 
   constructor(script: URL = WORKER) {
     this.#script = script;
   }
 
   /**
-   * Begins a survey of a file that has no bytes yet.
+   * Begins a survey of a file that need not have any bytes yet. Throws `engine_closed`.
    *
-   * @param onRows - called with the rows read so far, after every few thousand; its error ends the
-   *   survey
+   * @param onRows - called with the rows read so far, about ten times a second and at the end; its
+   *   error ends the survey
    */
   begin(task: SurveyTask, onRows: (rows: number) => void): Surveying {
+    if (this.#closed) throw new MintmarkError("engine_closed");
     const id = ++this.#lastId;
-    const worker = this.#started();
-    const { promise, resolve, reject } = Promise.withResolvers<Survey>();
-    // Its owner may first wait for the last byte.
-    promise.catch(() => {});
-    this.#pending.set(id, { onRows, resolve, reject });
-    worker.ref();
-    const tell = (message: SurveyMessage) => worker.postMessage(message);
-    tell({ id, begin: task });
-    return {
-      survey: promise,
-      grow: (written) => tell({ id, written }),
-      complete: () => tell({ id, complete: true }),
-      stop: (error) => {
-        tell({ id, stop: true });
-        this.#ended(id)?.reject(error);
-      },
-    };
+    const tell = (message: SurveyMessage) => this.#worker?.postMessage(message);
+    const surveying = new Surveying(id, task, onRows, tell);
+    this.#start();
+    surveying.begin();
+    this.#all.set(id, surveying);
+    this.#worker?.ref();
+    return surveying;
   }
 
-  /** Surveys in progress reject. */
+  /** Surveys in progress reject with `engine_closed`. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const worker = this.#worker;
-    this.#lost(worker, new Error("The drops were closed."));
-    await worker?.terminate();
+    this.#closed = true;
+    await this.#worker?.terminate();
+    for (const surveying of this.#all.values()) surveying.end(new MintmarkError("engine_closed"));
+    this.#all.clear();
   }
 
-  #started(): Worker {
-    if (this.#worker !== null) return this.#worker;
+  #start(): void {
+    if (this.#worker !== null) return;
     const worker = startThread(this.#script, "mintmark-drops")
       .on("error", (error) => this.#lost(worker, error))
       .on("exit", () => this.#lost(worker, new Error("The thread mintmark-drops has ended.")))
       .on("message", (news: SurveyNews) => this.#hear(news));
     this.#worker = worker;
-    return worker;
   }
 
   #hear(news: SurveyNews): void {
-    const { id } = news;
-    if ("survey" in news) this.#ended(id)?.resolve(news.survey);
-    else if ("failure" in news) this.#ended(id)?.reject(news.failure);
-    else
-      try {
-        this.#pending.get(id)?.onRows(news.rows);
-      } catch (error) {
-        this.#worker?.postMessage({ id, stop: true } satisfies SurveyMessage);
-        this.#ended(id)?.reject(error);
-      }
+    this.#all.get(news.id)?.hear(news);
+    if ("rows" in news) return;
+    this.#all.delete(news.id);
+    if (this.#all.size === 0) this.#worker?.unref();
   }
 
-  #ended(id: number): Pending | undefined {
-    const pending = this.#pending.get(id);
-    this.#pending.delete(id);
-    if (this.#pending.size === 0) this.#worker?.unref();
-    return pending;
-  }
-
-  #lost(worker: Worker | null, error: unknown): void {
-    if (this.#worker !== worker) return;
+  #lost(worker: Worker, cause: Error): void {
+    if (this.#worker !== worker || this.#closed) return;
     this.#worker = null;
-    for (const { reject } of this.#pending.values()) reject(error);
-    this.#pending.clear();
+    for (const [id, surveying] of this.#all) {
+      if (!surveying.restart(cause)) this.#all.delete(id);
+      else {
+        this.#start();
+        surveying.begin();
+      }
+    }
   }
 }

@@ -1,10 +1,9 @@
-import { setImmediate } from "node:timers/promises";
 import { parentPort } from "node:worker_threads";
-import { giveWay } from "../thread.ts";
+import { failureOf, giveWay } from "../thread.ts";
 import type { SurveyMessage, SurveyNews, SurveyTask } from "./survey-thread.ts";
 
-/** Rows between two messages about the progress of a survey. */
-const TOLD_ROWS = 4_096;
+/** Milliseconds between two messages about the progress of a survey. */
+const TOLD_MS = 100;
 
 /** The thread of core/drops/survey-thread.ts: surveys files, many at once. */
 if (parentPort !== null) giveWay("long");
@@ -19,27 +18,47 @@ interface Running {
 }
 
 const running = new Map<number, Running>();
+/** Surveys that wait for their turn, by application; the next application is the first. */
+const waiting = new Map<string, (() => void)[]>();
 const tell = (news: SurveyNews) => parentPort?.postMessage(news);
 
-async function survey(id: number, { path, format, defaults, limits }: SurveyTask): Promise<void> {
+/** Resolves after a turn of each other application that waits. Messages are heard meanwhile. */
+function turnOf(applicationId: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (waiting.size === 0) setImmediate(giveTurn);
+  waiting.set(applicationId, [...(waiting.get(applicationId) ?? []), resolve]);
+  return promise;
+}
+
+function giveTurn(): void {
+  const [next] = waiting;
+  if (next === undefined) return;
+  const [applicationId, [go, ...others]] = next;
+  waiting.delete(applicationId);
+  if (others.length > 0) waiting.set(applicationId, others);
+  if (waiting.size > 0) setImmediate(giveTurn);
+  go?.();
+}
+
+async function survey(id: number, task: SurveyTask): Promise<void> {
+  const { path, applicationId, format, defaults, limits } = task;
   const own: Running = { file: new GrowingFile(path), isStopped: false };
   running.set(id, own);
-  let told = 0;
+  let told = performance.now();
   const turn = async (rows: number) => {
-    if (rows >= told + TOLD_ROWS) {
-      told = rows;
+    if (performance.now() - told >= TOLD_MS) {
+      told = performance.now();
       tell({ id, rows });
     }
-    // Other surveys go on, and messages are heard.
-    await setImmediate();
+    await turnOf(applicationId);
     if (own.isStopped) throw new Error("The survey was stopped.");
   };
   try {
     const found = await surveyOf(own.file.pieces(), format, defaults, limits, turn);
     tell({ id, rows: found.rows });
     tell({ id, survey: found });
-  } catch (failure) {
-    tell({ id, failure });
+  } catch (error) {
+    tell({ id, failure: failureOf(error) });
   } finally {
     running.delete(id);
   }
@@ -54,7 +73,7 @@ parentPort?.on("message", (message: SurveyMessage) => {
   if (own === undefined) return;
   if ("written" in message) own.file.grow(message.written);
   else {
-    own.isStopped = "stop" in message;
+    own.isStopped ||= "stop" in message;
     own.file.complete();
   }
 });

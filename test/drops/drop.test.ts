@@ -382,7 +382,7 @@ describe("others get their turns", () => {
     ["short rows", `ownerAddress,amount\n${good(4_000)}`],
     [
       "many columns",
-      `ownerAddress,amount,${Array.from({ length: 3_000 }, (_, i) => `attribute:${i}`).join()}\n${`${owner(1)},1${",".repeat(3_000)}\n`.repeat(50)}`,
+      `ownerAddress,amount,${Array.from({ length: 998 }, (_, i) => `attribute:${i}`).join()}\n${`${owner(1)},1${",".repeat(998)}\n`.repeat(150)}`,
     ],
   ])("after every few hundred rows or bytes of a file with %s", async (_, text) => {
     let [bytes, rows, before] = [0, 0, 0];
@@ -431,7 +431,6 @@ describe("others get their turns", () => {
     for (const [outcome, read] of await Promise.all(uploads)) {
       expect(outcome).toBe("drop_invalid");
       expect(read).toEqual(read.toSorted((a, b) => a - b));
-      expect(read.length).toBeGreaterThan(1);
       expect(read.at(-1)).toBeGreaterThanOrEqual(6_000);
     }
     const cpu = ({ user, system }: { readonly user: number; readonly system: number }) =>
@@ -447,12 +446,15 @@ describe("others get their turns", () => {
     });
     const defaults = { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" };
     const stop = new Error("no more");
+    const told: number[] = [];
     const onRows = (rows: number) => {
-      if (rows > 10_000) throw stop;
+      told.push(rows);
+      if (rows > 100) throw stop;
     };
     const text = `ownerAddress,amount\n${good(30_000)}`;
     const asked = { format: "csv", defaults, onRows } as const;
     await expect(drops.upload(principal, asked, piecesOf(text, 65_536))).rejects.toBe(stop);
+    expect(told.filter((rows) => rows > 100)).toHaveLength(1);
   });
 
   test("in some hundreds of rows, not fewer, while that takes no millisecond", async () => {
