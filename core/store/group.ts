@@ -248,7 +248,7 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
  * reads the records of others, or those that are gone. A number has a name as long as its record
  * has it in either view.
  */
-class RecordIndex<V> {
+export class RecordIndex<V> {
   readonly #table: Table<number, V>;
   readonly #nameOf: (record: V) => unknown;
   readonly #numbers = new Map<unknown, number[]>();
