@@ -18,6 +18,7 @@ import { logProgress } from "./jobs/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./jobs/readiness.ts";
 import { accountOf } from "./process/account.ts";
 import { joinCluster, listenMeanwhile } from "./process/cluster.ts";
+import { handleClusterError, serveInCluster } from "./process/forwarding.ts";
 import { Metrics, serveMetrics } from "./process/metrics.ts";
 import { serveOperator } from "./process/operator/socket.ts";
 import { openOwnMember } from "./process/own-member.ts";
@@ -34,7 +35,6 @@ import {
   unsettledChecks,
 } from "./process/settling.ts";
 import { shutDown } from "./process/shutdown.ts";
-import { handleClusterError, serveInCluster } from "./process/standby.ts";
 
 // The process: settings from the environment, one engine, its connection to L1 if it has a chain
 // and a key, one server, and an orderly end on SIGINT or SIGTERM.

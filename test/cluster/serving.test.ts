@@ -11,7 +11,7 @@ import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
 import { freePort } from "../../scripts/sandbox/process.ts";
 import { buildServer } from "../../server/app.ts";
 import type { LogOptions } from "../../server/http/log.ts";
-import { handleClusterError, serveInCluster } from "../../server/process/standby.ts";
+import { handleClusterError, serveInCluster } from "../../server/process/forwarding.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import {

@@ -11,7 +11,7 @@ import type { ClusterNode } from "../../core/cluster/index.ts";
 import { Drops, MintmarkError } from "../../core/index.ts";
 import { until } from "../../scripts/demo/until.ts";
 import { buildServer } from "../../server/app.ts";
-import { serveInCluster } from "../../server/process/standby.ts";
+import { serveInCluster } from "../../server/process/forwarding.ts";
 import { createWorld, refusal, type World } from "../server/fixture.ts";
 
 interface LogEntry {
