@@ -14,7 +14,7 @@ import { RECOGNIZED } from "./http/connections.ts";
 import { ServerError } from "./http/errors.ts";
 import { tagOf } from "./http/etag.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
-import { idempotencyKeyOf } from "./http/idempotency.ts";
+import { idempotencyKeyOf } from "./http/idempotency-key.ts";
 import { endedEarly } from "./http/turns.ts";
 import { acceptForm, acceptJson, acceptStreams, FORM } from "./http/wire/body.ts";
 import { mountPage } from "./pages/files.ts";

@@ -26,7 +26,7 @@ import {
 import { OwnerChallenges, TO_CONSOLE, WalletChallenges } from "./http/access/sign-in.ts";
 import type { Code, handleError } from "./http/errors.ts";
 import { EventFeeds } from "./http/event-feeds.ts";
-import { KeptAnswers } from "./http/idempotency.ts";
+import { KeptAnswers } from "./http/kept-answers.ts";
 import type { LogOptions } from "./http/log.ts";
 import { EventLoopTurns, whenSpare } from "./http/turns.ts";
 import { outgoingBatches } from "./http/wire/batch-data.ts";

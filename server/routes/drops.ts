@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { z } from "zod";
 import { type Drops, MintmarkError } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
-import { idOfRequest } from "../http/idempotency.ts";
+import { idOfRequest } from "../http/idempotency-key.ts";
 import { endedEarly } from "../http/turns.ts";
 import type { Service } from "../service.ts";
 import { type Endpoint, endpoint, json, ROWS } from "./api/endpoint.ts";

@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { countMints, type FieldForm, MINT_FORM, USER_FORM } from "../../core/internal.ts";
 import type { Code } from "../http/errors.ts";
-import { idempotencyKeyOf } from "../http/idempotency.ts";
+import { idempotencyKeyOf } from "../http/idempotency-key.ts";
 import { type Call, type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { metadataJson } from "./metadata.ts";

@@ -4,7 +4,7 @@ import { SCOPES } from "../../core/index.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { ServerError } from "../http/errors.ts";
 import { sendTag } from "../http/etag.ts";
-import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
+import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency-key.ts";
 import type { Service } from "../service.ts";
 import { tokenEndpoints } from "./access-token.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";

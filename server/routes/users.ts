@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MAX_NEW_USERS, MintmarkError } from "../../core/index.ts";
-import { idOfRequest } from "../http/idempotency.ts";
+import { idOfRequest } from "../http/idempotency-key.ts";
 import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
 import { examining } from "./api/examined.ts";
 import * as s from "./api/fields.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import * as core from "../../core/index.ts";
 import { ForbiddenAddress, type Reach, requireReachable } from "../../core/internal.ts";
 import { invalid, later } from "../http/errors.ts";
-import { idOfRequest } from "../http/idempotency.ts";
+import { idOfRequest } from "../http/idempotency-key.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import { outTime, outUuid, requestComponent, responseComponent } from "./api/fields.ts";
 import { eventType } from "./events.ts";

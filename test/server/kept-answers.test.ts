@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { expect, test } from "vitest";
 import type { Principal } from "../../core/index.ts";
-import { KeptAnswers } from "../../server/http/idempotency.ts";
+import { KeptAnswers } from "../../server/http/kept-answers.ts";
 
 const reply = {
   statusCode: 201,
