@@ -40,7 +40,7 @@ export { type Kzg, KzgThread, type ProofForm } from "./protocol/kzg/kzg-thread.t
 export type { BatchVaultProof, EngineState, VaultStateProof } from "./protocol/proof.ts";
 export type { MintReceipt, ReceiptSigner, VaultReceipt } from "./protocol/receipt.ts";
 export type { VoidSlots } from "./sealing/void-runs.ts";
-export type { Copied, CopyOptions } from "./store/journaled-store.ts";
+export type { Copied, CopyOptions } from "./store/backup.ts";
 export { LevelJournal } from "./store/level-store.ts";
 export type * from "./store/ports.ts";
 export { type IssuedKey, type Keys, type NewKey, RIGHTS, type Right } from "./tenants/api-keys.ts";

@@ -22,7 +22,7 @@ import { recordFinalized } from "./progress/finality.ts";
 import { recordEvents } from "./progress/l1-events.ts";
 import { addMirror, checkpoints, type FollowedPortal, portals } from "./progress/portals.ts";
 import { recordReorg } from "./progress/reorganisation.ts";
-import { bringUp, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
+import { backup, type CopyOptions } from "./store/backup.ts";
 import type { Journal } from "./store/ports.ts";
 import {
   allAssets,
@@ -166,11 +166,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * @throws MintmarkError `store_mismatch` for the backup of another store, `store_corrupt` for a
      *   damaged one
      */
-    backup: async (journal: Journal, how: CopyOptions = {}) => {
-      const copied = await bringUp(ledger.store, journal, how);
-      await requireCopy(ledger.store, journal, how);
-      return copied;
-    },
+    backup: async (journal: Journal, how?: CopyOptions) => backup(ledger.store, journal, how),
     /**
      * Derives every record from the journal by a second implementation and compares it. Finds any
      * flipped byte. Works on a snapshot and on a thread of its own, so the engine continues.

@@ -11,6 +11,7 @@ import { batchIdOf, type Limits, MODES, type Mode } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import { Stack } from "../stack.ts";
+import { requireBeginning } from "../store/backup.ts";
 import { bringUp, FORMAT_VERSION } from "../store/format.ts";
 import {
   createStore,
@@ -20,7 +21,7 @@ import {
   requireSameStore,
 } from "../store/genesis.ts";
 import { readEntry } from "../store/journal.ts";
-import { requireBeginning, withJournal } from "../store/journaled-store.ts";
+import { withJournal } from "../store/journaled-store.ts";
 import { decodeRecord, type Field } from "../store/layout.ts";
 import { storeMissing } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";

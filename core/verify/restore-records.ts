@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { BYTES_AT_ONCE } from "../store/journaled-store.ts";
+import { BYTES_AT_ONCE } from "../store/backup.ts";
 import type { Store, StoreOperation, StoreReader } from "../store/ports.ts";
 import { HEAD_KEY } from "../store/store-keys.ts";
 import type { Commit } from "./reference-derive.ts";
