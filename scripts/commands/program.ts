@@ -131,10 +131,16 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
       async () => (await import("./store.ts")).init,
     ],
     [
+      "backup <folder>",
+      "copy the journal's new entries to a backup, also beside a running server; then compare",
+      operations,
+    ],
+    [
       "restore [folder]",
       "make a store from a backup, or from the cluster's journal (MINTMARK_JOURNAL)",
       async () => (await import("./store.ts")).restore,
     ],
+    ["verify", "derive everything from the journal again and compare every record", operations],
     ["applications", "tenants: who may mint", operations],
     ["keys", "API keys of applications", operations],
     ["people", "people who work in the console, with their roles and links", operations],
@@ -151,12 +157,6 @@ const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
     ],
     ["batches", "batches of mints: seal, commit to L1, list", operations],
     ["export", "data and proofs for checks and exits", operations],
-    [
-      "backup <folder>",
-      "copy the journal's new entries to a backup, also beside a running server; then compare",
-      operations,
-    ],
-    ["verify", "derive everything from the journal again and compare every record", operations],
     ["rescan", "read the contract's events again, and add what the node had left out", operations],
     [
       "mint",

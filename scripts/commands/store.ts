@@ -6,6 +6,7 @@ import { UsageError } from "../cli/exit.ts";
 
 const STORE = { "--store <folder>": "the store's folder (MINTMARK_STORE)" };
 
+// `backup` and `verify`, which a server can run, are in server/process/operator/store.ts.
 export const init = command({
   examples: ["init --store ./data", "init --from ./restored"],
   options: {

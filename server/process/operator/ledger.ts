@@ -1,6 +1,5 @@
-import { isAbsolute } from "node:path";
 import { z } from "zod";
-import { LevelJournal, MAX_AMOUNT, MINTING_BLOB_SCHEMES, MODES } from "../../../core/index.ts";
+import { MAX_AMOUNT, MINTING_BLOB_SCHEMES, MODES } from "../../../core/index.ts";
 import { address, batchId, mode, page, pageOf, standard, uuid } from "../../routes/api/fields.ts";
 import { writerOf } from "../../routes/api/writer.ts";
 import { asset } from "../../routes/assets.ts";
@@ -8,7 +7,6 @@ import { batch, batchesOf, batchOf, batchView } from "../../routes/batches.ts";
 import { whole } from "../settings/fields.ts";
 import { operation } from "./operation.ts";
 import { APPLICATION, ofApplication } from "./tenants.ts";
-import { entriesShown } from "./time-left.ts";
 
 export const ASSET_ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 
@@ -182,40 +180,6 @@ export const LEDGER_OPERATIONS = {
       const { data, assets, ...batch } = await engine.batches.getSealed(...batchOf(input.batchId));
       const named = assets.map(({ chainId, assetType }) => ({ chainId: `${chainId}`, assetType }));
       return { ...batch, assets: named, data: Buffer.from(data).toString("hex") };
-    },
-  }),
-  backup: operation({
-    examples: ["/backups/mintmark --store ./data"],
-    input: z.strictObject({
-      folder: z.string().refine(isAbsolute, "Give the folder's whole path.").meta({ isPath: true }),
-    }),
-    args: ["folder"],
-    async run(engine, input, { signal, progress }) {
-      await using journal = await LevelJournal.open(input.folder);
-      return {
-        folder: input.folder,
-        ...(await engine.operator.backup(journal, { signal, ...entriesShown(progress) })),
-      };
-    },
-  }),
-  verify: operation({
-    examples: ["", "--json"],
-    input: z.strictObject({}),
-    failed(report) {
-      const { problems } = report as { problems: readonly string[] };
-      if (problems.length === 0) return null;
-      return "the store differs from its journal: restore it from a copy, or rebuild it";
-    },
-    async run(engine, _, { signal, progress }) {
-      const { state, ...report } = await engine.operator.verify({
-        signal,
-        ...entriesShown(progress),
-      });
-      const { countValidium, countRollup, ...roots } = state;
-      return {
-        ...report,
-        state: { ...roots, countValidium: `${countValidium}`, countRollup: `${countRollup}` },
-      };
     },
   }),
 };

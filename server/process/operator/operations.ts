@@ -4,6 +4,7 @@ import { APPLICATION_OPERATIONS } from "./application.ts";
 import { LEDGER_OPERATIONS } from "./ledger.ts";
 import type { Operation, Running } from "./operation.ts";
 import { SETTLEMENT_OPERATIONS } from "./settlement.ts";
+import { STORE_OPERATIONS } from "./store.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 
 /**
@@ -13,6 +14,7 @@ import { TENANT_OPERATIONS } from "./tenants.ts";
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...TENANT_OPERATIONS,
   ...LEDGER_OPERATIONS,
+  ...STORE_OPERATIONS,
   ...SETTLEMENT_OPERATIONS,
   ...APPLICATION_OPERATIONS,
 };
