@@ -4,7 +4,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { contentPolicy, documentOf, hashSource, type Page, pageFile } from "./files.ts";
+import { documentOf, type Page, pageFile } from "./files.ts";
+import { contentPolicy, hashSource } from "./policy.ts";
 
 /** The site that `npm run docs` builds from `docs/`. The package brings it built. */
 const FOLDER = fileURLToPath(new URL("../../docs/.vitepress/dist/", import.meta.url));

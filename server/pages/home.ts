@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Service } from "../service.ts";
-import { contentPolicy, documentOf, styledBy } from "./files.ts";
+import { documentOf, styledBy } from "./files.ts";
+import { contentPolicy } from "./policy.ts";
 
 /** The page needs only the explorer's style. */
 const POLICY = contentPolicy({ "script-src": "'none'", "connect-src": "'none'" });

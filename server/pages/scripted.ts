@@ -1,15 +1,8 @@
 import { readFile } from "node:fs/promises";
 import type { Service } from "../service.ts";
 import { chartStyle, pageScripts, type SCRIPTS } from "./bundle.ts";
-import {
-  contentPolicy,
-  documentOf,
-  hashSource,
-  type Page,
-  type PageFile,
-  pageFile,
-  styledBy,
-} from "./files.ts";
+import { documentOf, type Page, type PageFile, pageFile, styledBy } from "./files.ts";
+import { contentPolicy, hashSource } from "./policy.ts";
 
 interface Parts {
   readonly title: string;
