@@ -16,7 +16,7 @@ import {
   type TransferGroup,
 } from "../protocol/transfer-data.ts";
 import { packVaultId } from "../protocol/vault.ts";
-import { type DerivedBatch, deriveGiven, deriveTransfers } from "../sealing/derive-batch.ts";
+import { type CompleteRecords, deriveGiven, deriveTransfers } from "../sealing/derive-batch.ts";
 import { runsOf } from "../sealing/void-runs.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
@@ -64,7 +64,7 @@ export interface Incoming {
   readonly entry: Omit<AdoptedEntry, "stateRoot">;
   readonly vaults: readonly StoredVault[];
   readonly columns: VaultColumns;
-  readonly derived: DerivedBatch;
+  readonly derived: CompleteRecords;
   /** null for a batch of mints. */
   readonly lists: readonly AdoptedList[] | null;
 }
@@ -199,14 +199,14 @@ function storedOf(ledger: Ledger, vaults: readonly StoredVault[]) {
   return { vaults, columns, chunks };
 }
 
-function isOf(derived: DerivedBatch, { batchRoot, dataHash }: AdoptedBatch): boolean {
+function isOf(derived: CompleteRecords, { batchRoot, dataHash }: AdoptedBatch): boolean {
   return derived.batchRoot === batchRoot && derived.dataHash === dataHash;
 }
 
 function incomingOf(
   batch: AdoptedBatch,
   { chunks, ...stored }: ReturnType<typeof storedOf>,
-  derived: DerivedBatch,
+  derived: CompleteRecords,
   {
     voids = [],
     given = null,

@@ -9,7 +9,7 @@ import { batchIdOf, MODES, type Mode } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { itemRecords } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
-import { type DerivedBatch, deriveBatch, deriveTransfers } from "../sealing/derive-batch.ts";
+import { type CompleteRecords, deriveBatch, deriveTransfers } from "../sealing/derive-batch.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -106,7 +106,7 @@ export function sealClosed(
 }
 
 /** Derives a closed batch that is not in blobs, where the caller runs. */
-function derivedHere(ledger: Ledger, closed: OpenBatch): DerivedBatch {
+function derivedHere(ledger: Ledger, closed: OpenBatch): CompleteRecords {
   const assetAt = (index: number) => ledger.tenants.assetAt(index);
   const { mode, batchNumber, vaults, transfers } = closed;
   if (transfers !== null) return deriveTransfers(batchNumber, transfers, vaults, assetAt);
@@ -155,7 +155,7 @@ function sealBatch(
   group: Group,
   closed: OpenBatch,
   inBlobs: boolean,
-  derived: DerivedBatch,
+  derived: CompleteRecords,
 ): BatchRecord {
   const { mode, batchNumber, mintCount } = closed;
   const vaultCount = closed.vaults.count;
@@ -193,7 +193,7 @@ function sealBatch(
 export function putDerived(
   group: Group,
   { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
-  { data, pageRoots, tokens }: DerivedBatch,
+  { data, pageRoots, tokens }: CompleteRecords,
 ): void {
   group.put(keyOf.batchData(mode, batchNumber), data);
   group.put(keyOf.pageRoots(mode, batchNumber), pageRoots);

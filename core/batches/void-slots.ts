@@ -16,7 +16,7 @@ import { bytesToHex } from "../protocol/hex.ts";
 import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { packVaultId, unpackBatchVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
-import type { DerivedBatch } from "../sealing/derive-batch.ts";
+import type { CompleteRecords } from "../sealing/derive-batch.ts";
 import {
   addedRuns,
   leftOutFailure,
@@ -134,7 +134,7 @@ export async function sealAnew(
   vaults: VaultColumns,
   added: readonly VoidRun[],
   entryOf: (roots: Roots) => Entry,
-  early: DerivedBatch | null = null,
+  early: CompleteRecords | null = null,
 ): Promise<{ readonly resealed: BatchRecord; readonly time: number }> {
   const { mode, batchNumber } = batch;
   const known = ledger.batches.voids[mode].view(group).get(batchNumber) ?? [];

@@ -2,7 +2,12 @@ import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/minting-blob.ts";
-import type { BatchPlace, Derived, DerivedBatch, DerivedVoid } from "../sealing/derive-batch.ts";
+import type {
+  BatchPlace,
+  CompleteRecords,
+  DerivedVoid,
+  DerivingResult,
+} from "../sealing/derive-batch.ts";
 import { deriveBatch, withContent } from "../sealing/derive-batch.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { endOf, prefixOf } from "../store/store-keys.ts";
@@ -38,12 +43,12 @@ export async function derivedAgain(
   batch: BatchPlace,
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
-): Promise<DerivedBatch> {
+): Promise<CompleteRecords> {
   return completed(ledger, await recordsAgain(ledger, batch, vaults, voids));
 }
 
 /** Commits to the blobs of a batch, if it is in blobs. Rejects with `kzg_unavailable`. */
-export async function completed(ledger: Ledger, derived: Derived): Promise<DerivedBatch> {
+export async function completed(ledger: Ledger, derived: DerivingResult): Promise<CompleteRecords> {
   return "content" in derived ? derived : withContent(derived, ledger.batches.blobs.kzg);
 }
 
@@ -53,7 +58,7 @@ export async function recordsAgain(
   { mode, batchNumber, inBlobs = false }: BatchPlace,
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
-): Promise<Derived> {
+): Promise<DerivingResult> {
   const assetAt = (index: number) => ledger.tenants.assetAt(index);
   const { sealingThread } = ledger.services;
   return isLong({ inBlobs, vaultCount: vaults.count })
@@ -77,7 +82,7 @@ export async function derivedBatch(
   ledger: Ledger,
   batch: BatchPlace,
   vaults: VaultColumns,
-): Promise<DerivedBatch> {
+): Promise<CompleteRecords> {
   const derived = await ledger.services.sealingThread.derive(batch, vaults, (index) =>
     ledger.tenants.assetAt(index),
   );

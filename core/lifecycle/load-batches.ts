@@ -12,7 +12,7 @@ import { batchIdOf, type Mode } from "../model.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { pointsIn, stateLeafOf } from "../sealing/contents.ts";
-import type { DerivedBatch, DerivedRecords } from "../sealing/derive-batch.ts";
+import type { CompleteRecords, DerivedRecords } from "../sealing/derive-batch.ts";
 import { deriveGiven, deriveTransfers, withCommitments } from "../sealing/derive-batch.ts";
 import { leftOutPlaces } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
@@ -102,7 +102,7 @@ async function recordsOf(
   batch: BatchRecord,
   vaults: VaultColumns,
   data: Uint8Array | undefined,
-): Promise<DerivedBatch | DerivedRecords> {
+): Promise<CompleteRecords | DerivedRecords> {
   const { mode, batchNumber, assets, given, transfers } = batch;
   const assetAt = (index: number) => ledger.tenants.assetAt(index);
   const voids = ledger.batches.voids[mode].durable.get(batchNumber) ?? [];

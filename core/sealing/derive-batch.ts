@@ -43,7 +43,8 @@ export interface DerivedRecords {
   readonly assets: readonly AssetId[]; // The batch's manifest
 }
 
-export interface DerivedBatch extends DerivedRecords {
+/** The records of a batch, and the roots and hashes that L1 gets. */
+export interface CompleteRecords extends DerivedRecords {
   /** {@link BatchTree.pageRoots}; for blobs, their concatenated commitments. */
   readonly pageRoots: Uint8Array;
   /** Root of the vault tree, or the content of a batch in blobs. */
@@ -60,8 +61,8 @@ export interface DerivedAsset extends AssetId {
 export type AssetAt = (assetIndex: number) => DerivedAsset;
 
 /** A batch in blobs has no commitments yet, so only its records are derived. */
-export type Derived<B extends BatchPlace = BatchPlace> =
-  | DerivedBatch
+export type DerivingResult<B extends BatchPlace = BatchPlace> =
+  | CompleteRecords
   | ("inBlobs" extends keyof B ? DerivedRecords : never);
 
 /**
@@ -73,7 +74,7 @@ export function deriveBatch<B extends BatchPlace>(
   vaults: VaultColumns,
   assetAt: AssetAt,
   voids: readonly DerivedVoid[] = [],
-): Derived<B> {
+): DerivingResult<B> {
   const held = voidMask(voids, vaults.count);
   const tokens = encodeBatchTokens(tokensOf(vaults, assetAt, held));
   const items = itemsOf({ mode, batchNumber }, vaults, assetAt, held);
@@ -83,7 +84,7 @@ export function deriveBatch<B extends BatchPlace>(
   const derived = inBlobs
     ? records
     : withTree(kindOf(mode), leavesOfWords(batch.words, { mode, batchNumber }), records);
-  return derived as Derived<B>;
+  return derived as DerivingResult<B>;
 }
 
 /** The data and the manifest of a batch that another operator made, as L1 has them. */
@@ -102,7 +103,7 @@ export function deriveGiven(
   vaults: VaultColumns,
   assetAt: AssetAt,
   voids: readonly DerivedVoid[],
-): Derived {
+): DerivingResult {
   const held = voidMask(voids, vaults.count);
   const tokens = encodeBatchTokens(tokensOf(vaults, assetAt, held));
   const records = {
@@ -115,7 +116,7 @@ export function deriveGiven(
   return withTree(kindOf(mode), batchLeaves(readBatchData(data), mode, batchNumber), records);
 }
 
-function withTree(kind: BatchKind, leaves: Uint8Array, records: DerivedRecords): DerivedBatch {
+function withTree(kind: BatchKind, leaves: Uint8Array, records: DerivedRecords): CompleteRecords {
   const tree = new BatchTree(leaves);
   const content = bytesToHex(tree.root);
   return {
@@ -131,7 +132,7 @@ function withTree(kind: BatchKind, leaves: Uint8Array, records: DerivedRecords):
 export async function withContent(
   derived: DerivedRecords,
   kzg: Pick<Kzg, "commitment">,
-): Promise<DerivedBatch> {
+): Promise<CompleteRecords> {
   const blobs = blobsIn(readBlobBatchData(derived.data));
   return withCommitments(derived, await Promise.all(blobs.map((blob) => kzg.commitment(blob))));
 }
@@ -140,7 +141,7 @@ export async function withContent(
 export function withCommitments(
   derived: DerivedRecords,
   commitments: readonly Hex[],
-): DerivedBatch {
+): CompleteRecords {
   const content = contentIn(derived.data, commitments);
   const roots = {
     content,
@@ -186,7 +187,7 @@ export function deriveTransfers(
   groups: readonly TransferGroup[],
   vaults: VaultColumns,
   assetAt: AssetAt,
-): DerivedBatch {
+): CompleteRecords {
   const none = new Uint32Array(0);
   return withTree("transfers", transferLeaves(groups, batchNumber), {
     data: encodeTransferData(groups),

@@ -1,6 +1,12 @@
 import { VaultColumns, type VaultParts } from "../store/vault-columns.ts";
 import { HelperThread } from "../thread.ts";
-import type { AssetAt, BatchPlace, Derived, DerivedAsset, DerivedVoid } from "./derive-batch.ts";
+import type {
+  AssetAt,
+  BatchPlace,
+  DerivedAsset,
+  DerivedVoid,
+  DerivingResult,
+} from "./derive-batch.ts";
 import { deriveBatch } from "./derive-batch.ts";
 
 export interface DerivingJob {
@@ -22,7 +28,7 @@ const WORKER = new URL(
  * Derives closed batches on a thread, which takes as long as minting them. At a stop, the next
  * opening does the rest.
  */
-export class SealingThread extends HelperThread<DerivingJob, Derived> {
+export class SealingThread extends HelperThread<DerivingJob, DerivingResult> {
   #letOn: (() => void) | null = null;
   // Resolves when another batch may be closed; null when it may be now
   room: Promise<void> | null = null;
@@ -51,7 +57,7 @@ export class SealingThread extends HelperThread<DerivingJob, Derived> {
     });
     if (this.waiting >= MAX_WAITING && this.room === null)
       ({ promise: this.room, resolve: this.#letOn } = Promise.withResolvers<void>());
-    return derived as Promise<Derived<B>>;
+    return derived as Promise<DerivingResult<B>>;
   }
 
   protected override answered(): void {
@@ -61,7 +67,7 @@ export class SealingThread extends HelperThread<DerivingJob, Derived> {
   }
 }
 
-export function derivedOf({ batch, vaults, assets, voids }: DerivingJob): Derived {
+export function derivedOf({ batch, vaults, assets, voids }: DerivingJob): DerivingResult {
   return deriveBatch(
     batch,
     VaultColumns.of(vaults),

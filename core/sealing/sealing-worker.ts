@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import { answerQuestions, giveWay } from "../thread.ts";
-import type { Derived } from "./derive-batch.ts";
+import type { DerivingResult } from "./derive-batch.ts";
 
 /**
  * The thread of core/sealing/sealing-thread.ts: derives batches one after the other and hands over
@@ -11,7 +11,7 @@ if (parentPort !== null) giveWay("sealing");
 const { derivedOf } = await import("./sealing-thread.ts");
 
 /** An array that owns its whole memory is moved, not copied. */
-function movedOf(derived: Derived): ArrayBuffer[] {
+function movedOf(derived: DerivingResult): ArrayBuffer[] {
   const { data, tokens } = derived;
   return [data, tokens, ...("pageRoots" in derived ? [derived.pageRoots] : [])]
     .filter(({ buffer, byteLength }) => buffer.byteLength === byteLength)

@@ -13,9 +13,9 @@ import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
 import { batchApplicationsRecord, batchRecord, voidsRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
-import type { Commit, Derived, Given } from "./reference-derive.ts";
+import type { CommitToBlob, DerivedData, Given } from "./reference-derive.ts";
 import { deriveBatch, deriveGiven, deriveTransfers } from "./reference-derive.ts";
-import { type Handlers, Part } from "./reference-records.ts";
+import { type Handlers, ReferencePart } from "./reference-records.ts";
 import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
 import { batchName, type Place, putBatch, type ReferenceTokens } from "./reference-vaults.ts";
 
@@ -70,14 +70,14 @@ function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
  * The part of the reference for sealed batches: roots, void slots, status on L1, and the events of
  * all that.
  */
-export class ReferenceBatches extends Part<{
+export class ReferenceBatches extends ReferencePart<{
   readonly tenants: ReferenceTenants;
   readonly tokens: ReferenceTokens;
   /** The number of entries still to come that make slots of a batch void, by {@link batchName}. */
   readonly voidings: Map<string, number>;
   /** Adoptions still to come: the first batch of each mode that L1's history replaces. */
   readonly adoptions: readonly (readonly Place[])[];
-  readonly commit: Commit;
+  readonly commit: CommitToBlob;
 }> {
   readonly #sealed: Record<Mode, Sealed[]> = { validium: [], "zk-rollup": [] };
   readonly #trees: Record<Mode, StateTree> = {
@@ -409,7 +409,7 @@ export class ReferenceBatches extends Part<{
     return hasRoots(batch.record, roots);
   }
 
-  #take(batch: Sealed, { leaf, facts }: Derived, change: Partial<BatchRecord>): void {
+  #take(batch: Sealed, { leaf, facts }: DerivedData, change: Partial<BatchRecord>): void {
     batch.leaf = leaf;
     batch.record = { ...batch.record, ...facts, ...change };
   }
@@ -432,7 +432,7 @@ export class ReferenceBatches extends Part<{
       this.out.tell(application, { type, ...record, batchRoot });
   }
 
-  #derive({ record, vaults, voids, given }: Sealed): Promise<Derived> {
+  #derive({ record, vaults, voids, given }: Sealed): Promise<DerivedData> {
     const { tenants, commit } = this.parts;
     const zeroed = voids.filter(({ leftOut }) => !leftOut);
     const held = withoutVoids(vaults, zeroed);
@@ -442,7 +442,7 @@ export class ReferenceBatches extends Part<{
   }
 
   /** Puts out the records of a batch's slots, unless a later entry changes them. */
-  #putRecords(batch: Sealed, { data, pageRoots }: Derived, minted = batch.vaults): void {
+  #putRecords(batch: Sealed, { data, pageRoots }: DerivedData, minted = batch.vaults): void {
     const { mode, batchNumber } = batch.record;
     const name = batchName(batch.record);
     if ((this.parts.voidings.get(name) ?? 0) > 0 || this.isReplaced(batch.record)) return;

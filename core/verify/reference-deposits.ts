@@ -5,7 +5,7 @@ import { makingRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import type { ReferencePortals } from "./reference-l1.ts";
-import { type Handlers, hexOfKey, keyOfHex, Part } from "./reference-records.ts";
+import { type Handlers, hexOfKey, keyOfHex, ReferencePart } from "./reference-records.ts";
 import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
 import type { ReferenceTokens } from "./reference-vaults.ts";
 import type { ReferenceWithdrawals } from "./reference-withdrawals.ts";
@@ -16,7 +16,7 @@ const NOBODY = 0xffff_ffff;
 /**
  * The part of the reference for vaults that L1 makes: each in memory, because it waits for a user.
  */
-export class ReferenceDeposits extends Part<{
+export class ReferenceDeposits extends ReferencePart<{
   readonly tenants: ReferenceTenants;
   readonly portals: ReferencePortals;
   readonly tokens: ReferenceTokens;

@@ -24,13 +24,13 @@ import type { StoredVault } from "../store/vault-columns.ts";
 import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
 
 /** The commitment to a blob. */
-export type Commit = (blob: Uint8Array) => Promise<Hex>;
+export type CommitToBlob = (blob: Uint8Array) => Promise<Hex>;
 /** Stored data of a foreign batch that our encoder would not reproduce. */
 export type Given = NonNullable<EntryOf<"historyAdopted">["batches"][number]["given"]>;
 type Batch = Pick<BatchRecord, "mode" | "batchNumber" | "inBlobs">;
 
 /** A batch's data, and what follows from it. */
-export interface Derived {
+export interface DerivedData {
   readonly data: Uint8Array;
   readonly pageRoots: Uint8Array;
   /** The leaf in the state tree. */
@@ -43,8 +43,8 @@ export async function deriveBatch(
   { mode, batchNumber, inBlobs }: Batch,
   vaults: readonly (StoredVault | null)[],
   tenants: ReferenceTenants,
-  commit: Commit,
-): Promise<Derived> {
+  commit: CommitToBlob,
+): Promise<DerivedData> {
   const slots = vaults.map((vault): VaultEntry | null => {
     if (vault === null) return null;
     const { chainId, assetType } = tenants.asset(vault.assetIndex) ?? NO_ASSET;
@@ -60,15 +60,18 @@ export async function deriveBatch(
 export async function deriveGiven(
   { mode, batchNumber, inBlobs }: Batch,
   { data: hex, assets }: Given,
-  commit: Commit,
-): Promise<Derived> {
+  commit: CommitToBlob,
+): Promise<DerivedData> {
   const data = hexToBytes(hex);
   if (inBlobs) return withBlobs(batchNumber, blobs.readBlobBatchData(data), commit);
   const leaves = batchLeaves(readBatchData(data), mode, batchNumber);
   return withTree(batchNumber, kindOf(mode), leaves, data, assets);
 }
 
-export function deriveTransfers(batchNumber: number, groups: readonly TransferGroup[]): Derived {
+export function deriveTransfers(
+  batchNumber: number,
+  groups: readonly TransferGroup[],
+): DerivedData {
   const leaves = transferLeaves(groups, batchNumber);
   return withTree(batchNumber, "transfers", leaves, encodeTransferData(groups), []);
 }
@@ -79,7 +82,7 @@ function withTree(
   leaves: Uint8Array,
   data: Uint8Array,
   assets: readonly AssetId[],
-): Derived {
+): DerivedData {
   const tree = new BatchTree(leaves);
   const [content, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
   const batchRoot = rootOf(kind, manifestRoot(assets), content);
@@ -95,8 +98,8 @@ function withTree(
 async function withBlobs(
   batchNumber: number,
   batch: blobs.BlobBatch,
-  commit: Commit,
-): Promise<Derived> {
+  commit: CommitToBlob,
+): Promise<DerivedData> {
   const { vaultCount, assets } = batch;
   const commitments: Hex[] = [];
   for (const blob of blobs.blobsIn(batch)) commitments.push(await commit(blob));

@@ -3,7 +3,7 @@ import type { TransferPowers } from "../protocol/transfer-rules.ts";
 import type { EntryOf } from "../store/entries.ts";
 import * as records from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
-import { type Handlers, hexOfKey, keyOfHex, Part } from "./reference-records.ts";
+import { type Handlers, hexOfKey, keyOfHex, ReferencePart } from "./reference-records.ts";
 
 type ApprovalEntry = EntryOf<"transfersApproved"> | EntryOf<"transfersCancelled">;
 export type PowerEntry =
@@ -17,7 +17,7 @@ const isApproval = (event: PowerEntry): event is ApprovalEntry => "digest" in ev
  * The part of the reference for the progress of reading each chain, the settlement contract's
  * first, and for sessions and approvals of transfers: every event of L1, in its order.
  */
-export class ReferencePortals extends Part {
+export class ReferencePortals extends ReferencePart {
   readonly #byChain = this.kept<bigint, records.PortalRecord>(
     "the contract on chain",
     keyOf.portal,

@@ -2,10 +2,10 @@ import type { EntryOf } from "../store/entries.ts";
 import type { OrderEventType } from "../store/event-record.ts";
 import * as records from "../store/records.ts";
 import { keyOf, orderIndexes } from "../store/store-keys.ts";
-import { type Handlers, Part } from "./reference-records.ts";
+import { type Handlers, ReferencePart } from "./reference-records.ts";
 
 /** The part of the reference for orders. */
-export class ReferenceOrders extends Part {
+export class ReferenceOrders extends ReferencePart {
   readonly #terms = this.kept("the order terms of", keyOf.orderTerms, records.orderTermsRecord);
   readonly #orders = this.kept<string, records.OrderRecord>(
     "order",

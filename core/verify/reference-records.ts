@@ -110,7 +110,7 @@ export const keyOfHex = (hex: string): Buffer => Buffer.from(hex, "hex");
 /** A handler for each kind of entry. No two parts handle one kind. */
 export type Handlers = { readonly [K in EntryKind]?: (entry: EntryOf<K>) => void | Promise<void> };
 
-export abstract class Part<Others extends object = object> {
+export abstract class ReferencePart<Others extends object = object> {
   protected readonly out: Output;
   /** The parts that it asks. */
   protected readonly parts: Others;

@@ -5,7 +5,7 @@ import { emptyOf } from "../store/layout.ts";
 import * as records from "../store/records.ts";
 import { blockOf, keyOf, keyString, prefixOf, requestByKey } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
-import { type Handlers, hexOfKey, keyOfHex, Part } from "./reference-records.ts";
+import { type Handlers, hexOfKey, keyOfHex, ReferencePart } from "./reference-records.ts";
 
 interface Owner {
   readonly applicationIndex: number;
@@ -22,7 +22,7 @@ const CHECKED_BEFORE_MS = 60_000;
  * The part of the reference for applications with their keys, assets, users, claim links, metadata
  * and webhooks, and for people with their sign-ins and audit logs.
  */
-export class ReferenceTenants extends Part {
+export class ReferenceTenants extends ReferencePart {
   readonly #applications = this.kept("application", keyOf.application, records.applicationRecord);
   readonly #keys = this.kept("key", keyOf.key, records.keyRecord);
   readonly #assets = this.kept("asset", keyOf.asset, records.assetRecord);

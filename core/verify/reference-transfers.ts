@@ -10,7 +10,7 @@ import { keyOf, requestByKey, transferIndexes } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import type { ReferenceBatches } from "./reference-batches.ts";
 import type { ReferencePortals } from "./reference-l1.ts";
-import { type Handlers, Part } from "./reference-records.ts";
+import { type Handlers, ReferencePart } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
 import { type Place, putChunks } from "./reference-vaults.ts";
 import type { ReferenceWithdrawals } from "./reference-withdrawals.ts";
@@ -21,7 +21,7 @@ export type VaultAt = (place: VaultPlace) => Promise<StoredVault | undefined>;
 const LESS = "L1 has given this vault less, because its transfer counts for less or for nothing.";
 
 /** The part of the reference for transfers: every list in memory. */
-export class ReferenceTransfers extends Part<{
+export class ReferenceTransfers extends ReferencePart<{
   readonly tenants: ReferenceTenants;
   readonly portals: ReferencePortals;
   readonly batches: ReferenceBatches;

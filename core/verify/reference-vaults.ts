@@ -9,7 +9,7 @@ import { keyOf, keyString } from "../store/store-keys.ts";
 import { TokenHasher } from "../store/token-id.ts";
 import { encodeBatchTokens } from "../store/token-index.ts";
 import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
-import { type Expected, type Output, Part } from "./reference-records.ts";
+import { type Expected, type Output, ReferencePart } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
 import { TokenTable } from "./token-table.ts";
 
@@ -58,7 +58,7 @@ export interface RemovedToken {
  * The tokens of the journal. Those of vaults that a later entry can take away are in memory, by
  * hash. All others stay, and the records of their batches hold the hashes: the end compares these.
  */
-export class ReferenceTokens extends Part<{
+export class ReferenceTokens extends ReferencePart<{
   readonly tenants: ReferenceTenants;
   readonly seed: Uint8Array;
   /** Whether a later entry makes slots of the batch void, or replaces it. */
@@ -209,7 +209,7 @@ interface Growing {
 }
 
 /** The part of the reference that puts mints into the vaults of unsealed batches. */
-export class ReferenceVaults extends Part<{
+export class ReferenceVaults extends ReferencePart<{
   readonly tenants: ReferenceTenants;
   readonly tokens: ReferenceTokens;
 }> {

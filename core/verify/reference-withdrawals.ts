@@ -3,7 +3,7 @@ import type { EntryOf } from "../store/entries.ts";
 import type { WithdrawalEventType } from "../store/event-record.ts";
 import * as records from "../store/records.ts";
 import { keyOf, PRESENT, prefixOf, requestByKey } from "../store/store-keys.ts";
-import { type Handlers, Part } from "./reference-records.ts";
+import { type Handlers, ReferencePart } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
 import type { Place } from "./reference-vaults.ts";
 
@@ -37,7 +37,7 @@ const isPending = ({ status }: records.WithdrawalRecord) =>
  * The part of the reference for withdrawals and the later history of vaults: every request and L1
  * event, in memory.
  */
-export class ReferenceWithdrawals extends Part<{
+export class ReferenceWithdrawals extends ReferencePart<{
   /** Called when units withdrawn of a vault have changed. */
   readonly whenWithdrawn: (vaultId: bigint) => void;
   /** The ERC-721 vaults from a mint on, this one among them, each made of the one before. */

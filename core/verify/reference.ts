@@ -13,7 +13,7 @@ import { decodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { equalHashes, type TokenBatch } from "./equal-hashes.ts";
 import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import { ReferenceDeposits } from "./reference-deposits.ts";
-import type { Commit } from "./reference-derive.ts";
+import type { CommitToBlob } from "./reference-derive.ts";
 import { type PowerEntry, ReferencePortals } from "./reference-l1.ts";
 import { ReferenceOrders } from "./reference-orders.ts";
 import {
@@ -21,7 +21,7 @@ import {
   type Expected,
   type Handlers,
   Output,
-  type Part,
+  type ReferencePart,
   type Report,
 } from "./reference-records.ts";
 import { ReferenceTenants } from "./reference-tenants.ts";
@@ -63,7 +63,7 @@ export interface Foreseen {
 interface Sources {
   readonly seed: Uint8Array; // The store's own, for hashes of tokens
   readonly foreseen: Foreseen; // Read from this journal beforehand
-  readonly commit: Commit; // The commitment to a blob
+  readonly commit: CommitToBlob; // The commitment to a blob
   readonly vaultAt: VaultAt; // A vault among the records that are final
   /** The record of a sealed batch's tokens. */
   readonly tokensAt: (place: Place) => Promise<Buffer>;
@@ -198,7 +198,7 @@ export class Reference {
     this.#out.put(HEAD_KEY, headRecord, head, "the head");
     if (this.#divergence !== null)
       this.#out.put(DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
-    for (const part of Object.values<Part>(this.#parts)) part.finish();
+    for (const part of Object.values<ReferencePart>(this.#parts)) part.finish();
     return this.#out.take();
   }
 

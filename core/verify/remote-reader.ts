@@ -2,7 +2,7 @@ import type { MessagePort, Worker } from "node:worker_threads";
 import type { Hex } from "../model.ts";
 import type { KeyRange, StoreOperation, StoreReader } from "../store/ports.ts";
 import { errorOf, type Failure } from "../thread.ts";
-import type { Commit } from "./reference-derive.ts";
+import type { CommitToBlob } from "./reference-derive.ts";
 import type { Target } from "./restore-records.ts";
 
 /**
@@ -23,12 +23,14 @@ export type StoreQuestion =
 
 export type StoreAnswer = Uint8Array<ArrayBuffer> | number | Hex | null;
 
-export interface Asked {
+/** A question as one thread posts it to the other. */
+export interface QuestionMessage {
   readonly id: number;
   readonly question: StoreQuestion;
 }
 
-export interface Answered {
+/** The answer to the question of the same id. */
+export interface AnswerMessage {
   readonly id: number;
   readonly answer: StoreAnswer;
   readonly failure: Failure | null;
@@ -67,11 +69,11 @@ function unpacked(bytes: Uint8Array<ArrayBuffer>): (Buffer | undefined)[] {
 /** Answers questions about a store's snapshot, or writes into a store that is being restored. */
 export class StoreAnswers {
   readonly #store: StoreReader | Target;
-  readonly #commit: Commit;
+  readonly #commit: CommitToBlob;
   readonly #scans = new Map<number, AsyncIterator<[Buffer, Buffer]>>();
   #opened = 0;
 
-  constructor(store: StoreReader | Target, commit: Commit) {
+  constructor(store: StoreReader | Target, commit: CommitToBlob) {
     this.#store = store;
     this.#commit = commit;
   }
@@ -134,7 +136,7 @@ export class RemoteStore implements Target {
 
   constructor(port: MessagePort | Worker) {
     this.#port = port;
-    port.on("message", ({ id, answer, failure }: Answered) => {
+    port.on("message", ({ id, answer, failure }: AnswerMessage) => {
       const asked = this.#asked.get(id);
       this.#asked.delete(id);
       if (failure === null) asked?.resolve(answer);
@@ -189,7 +191,7 @@ export class RemoteStore implements Target {
     const asked = Promise.withResolvers<StoreAnswer>();
     const id = this.#next++;
     this.#asked.set(id, asked);
-    this.#port.postMessage({ id, question } satisfies Asked);
+    this.#port.postMessage({ id, question } satisfies QuestionMessage);
     return asked.promise;
   }
 }

@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import { BYTES_AT_ONCE } from "../store/backup.ts";
 import type { Store, StoreOperation, StoreReader } from "../store/ports.ts";
 import { HEAD_KEY } from "../store/store-keys.ts";
-import type { Commit } from "./reference-derive.ts";
+import type { CommitToBlob } from "./reference-derive.ts";
 import type { Expected } from "./reference-records.ts";
 import { derive, referenceOf, type VerifyOptions } from "./verify.ts";
 
@@ -18,7 +18,7 @@ export type Target = StoreReader & Pick<Store, "write">;
 export async function restoreRecords(
   target: Target,
   following: VerifyOptions,
-  commit: Commit,
+  commit: CommitToBlob,
 ): Promise<number> {
   const records = recordsIn(target);
   const report = (problem: string): never => {

@@ -7,7 +7,7 @@ import { holdsStore } from "../store/level-folder.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts";
 import { keyOf } from "../store/store-keys.ts";
-import type { Commit } from "./reference-derive.ts";
+import type { CommitToBlob } from "./reference-derive.ts";
 import { recordsIn, restoreRecords, unrestorable } from "./restore-records.ts";
 import { PROGRESS_EVERY, type VerifyOptions } from "./verify.ts";
 import { restoreOnThread } from "./verify-thread.ts";
@@ -58,7 +58,7 @@ export async function restoreStore(
       if (sequence % PROGRESS_EVERY === 0) onShare((COPYING * sequence) / length);
     }
     await records.flush();
-    const commit: Commit = (blob) => kzg.commitment(blob);
+    const commit: CommitToBlob = (blob) => kzg.commitment(blob);
     const following = {
       ...options,
       onShare: (share: number) => onShare(COPYING + share * (1 - COPYING)),

@@ -2,8 +2,8 @@ import type { ResourceLimits } from "node:worker_threads";
 import type { Settlement } from "../ports.ts";
 import type { Store, StoreReader } from "../store/ports.ts";
 import { errorOf, type Failure, failureOf, startThread } from "../thread.ts";
-import type { Commit } from "./reference-derive.ts";
-import { type Answered, type Asked, StoreAnswers } from "./remote-reader.ts";
+import type { CommitToBlob } from "./reference-derive.ts";
+import { type AnswerMessage, type QuestionMessage, StoreAnswers } from "./remote-reader.ts";
 import type { Target } from "./restore-records.ts";
 import type { VerifyOptions, VerifyReport } from "./verify.ts";
 
@@ -39,7 +39,7 @@ export function verifyOnThread(
   opened: Store,
   settlement: Settlement,
   options: VerifyOptions,
-  commit: Commit,
+  commit: CommitToBlob,
   oldGenerations: readonly number[] = OLD_MB,
 ): Promise<VerifyReport> {
   return opened.atSnapshot((store) =>
@@ -51,7 +51,7 @@ export function verifyOnThread(
 export function restoreOnThread(
   target: Target,
   options: VerifyOptions,
-  commit: Commit,
+  commit: CommitToBlob,
   oldGenerations: readonly number[] = OLD_MB,
 ): Promise<number> {
   return onThread<number>({ settlement: null }, target, options, commit, oldGenerations);
@@ -61,7 +61,7 @@ async function onThread<T extends VerifyReport | number>(
   task: Task,
   store: StoreReader | Target,
   options: VerifyOptions,
-  commit: Commit,
+  commit: CommitToBlob,
   oldGenerations: readonly number[],
 ): Promise<T> {
   const following = { signal: options.signal, ...onlyForward(options) };
@@ -96,7 +96,7 @@ async function onThreadOnce(
   task: Task,
   store: StoreReader | Target,
   { signal, onProgress, onShare }: VerifyOptions,
-  commit: Commit,
+  commit: CommitToBlob,
   resourceLimits: ResourceLimits,
 ): Promise<VerifyReport | number> {
   signal?.throwIfAborted();
@@ -107,17 +107,17 @@ async function onThreadOnce(
   const stop = () => ended.reject(signal?.reason);
   signal?.addEventListener("abort", stop);
   let answering = Promise.resolve();
-  const answer = async ({ id, question }: Asked) => {
+  const answer = async ({ id, question }: QuestionMessage) => {
     const answered = await answers.answer(question).then(
-      (found): Answered => ({ id, answer: found, failure: null }),
-      (error: unknown): Answered => ({ id, answer: null, failure: failureOf(error) }),
+      (found): AnswerMessage => ({ id, answer: found, failure: null }),
+      (error: unknown): AnswerMessage => ({ id, answer: null, failure: failureOf(error) }),
     );
     const moved = answered.answer instanceof Uint8Array ? [answered.answer.buffer] : [];
     worker.postMessage(answered, moved);
   };
   worker.on("error", ended.reject);
   worker.on("exit", () => ended.reject(new Error(`The thread ${name} has ended.`)));
-  worker.on("message", (message: Asked | Progressed | Ended) => {
+  worker.on("message", (message: QuestionMessage | Progressed | Ended) => {
     if ("question" in message) answering = Promise.all([answering, answer(message)]).then(() => {});
     else if ("entries" in message) onProgress?.(message.entries);
     else if ("share" in message) onShare?.(message.share);

@@ -9,7 +9,7 @@ import type { Store, StoreReader } from "../store/ports.ts";
 import { endOf, keyOf, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-columns.ts";
 import { type Foreseen, Reference } from "./reference.ts";
-import type { Commit } from "./reference-derive.ts";
+import type { CommitToBlob } from "./reference-derive.ts";
 import { COMPARED_WHOLE, type Expected, type Report } from "./reference-records.ts";
 import { batchName } from "./reference-vaults.ts";
 
@@ -23,7 +23,7 @@ export async function verifyStore(
   opened: Store,
   settlement: Settlement,
   options: VerifyOptions,
-  commit: Commit,
+  commit: CommitToBlob,
 ): Promise<VerifyReport> {
   return opened.atSnapshot((store) => verifyReader(store, settlement, options, commit));
 }
@@ -38,7 +38,7 @@ export async function verifyReader(
   store: StoreReader,
   settlement: Settlement,
   { signal, onProgress = () => {}, onShare = () => {} }: VerifyOptions,
-  commit: Commit,
+  commit: CommitToBlob,
 ): Promise<VerifyReport> {
   const problems: string[] = [];
   const report: Report = (problem) => {
@@ -71,7 +71,7 @@ export async function verifyReader(
 export async function referenceOf(
   store: StoreReader,
   report: Report,
-  commit: Commit,
+  commit: CommitToBlob,
   settle: () => Promise<void>,
 ) {
   return new Reference(report, {
