@@ -9,13 +9,14 @@ import { hexToBytes, keccak256 } from "../protocol/hex.ts";
 import { isRedemption } from "../protocol/transfer.ts";
 import { decodeTransferData, isTransferData } from "../protocol/transfer-data.ts";
 import { uuidText } from "../store/binary.ts";
+import type { HolderIndexes } from "../store/vault-columns.ts";
 import { createApplication } from "../tenants/applications.ts";
 import { addAsset, type NewAsset } from "../tenants/assets.ts";
 import { createUser } from "../tenants/users.ts";
 import { orNull } from "../validate.ts";
 import { placeOf } from "../vaults/vaults.ts";
 import { type Adopted, adoptHistory } from "./adopted-batches.ts";
-import { type AdoptedBatches, assetName, type Holder, slotsIn } from "./incoming.ts";
+import { type AdoptedBatches, assetName, slotsIn } from "./incoming.ts";
 
 /** The application that gets the vaults that no mint of this store made. */
 const NAME = "Adopted from L1";
@@ -50,7 +51,7 @@ export async function adopt(
     batches: of.batches.map((batch) => ({ ...batch, unheld })),
   }));
   const owners = ownersIn(ledger, held);
-  const holders = new Map<Address, Holder>();
+  const holders = new Map<Address, HolderIndexes>();
   const applicationId = owners.size === 0 ? "" : await applicationOf(context, signal);
   for (const ownerAddress of owners) {
     const user = { userId: userIdOf(ownerAddress), ownerAddress };
@@ -58,7 +59,7 @@ export async function adopt(
     const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
     holders.set(ownerAddress, { applicationIndex, userIndex });
   }
-  const holderOf = (owner: Address): Holder => {
+  const holderOf = (owner: Address): HolderIndexes => {
     const holder = holders.get(owner);
     if (holder === undefined) throw new Error(`no user of ${owner}`);
     return holder;

@@ -19,12 +19,12 @@ import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord, BatchRecord, LostRun, VoidRun } from "../store/records.ts";
 import { DIVERGENCE_KEY, keyOf, keyString } from "../store/store-keys.ts";
-import type { StoredVault, VaultColumns } from "../store/vault-columns.ts";
+import type { HolderIndexes, StoredVault, VaultColumns } from "../store/vault-columns.ts";
 import { waitAgain } from "../transfers/transfer-batch.ts";
 import { listsOfBatch } from "../vaults/transfer-lists.ts";
 import { pageKeys } from "../vaults/vaults.ts";
 import type { AdoptedBatches, AdoptedEntry, Dropped, Incoming } from "./incoming.ts";
-import { type Holder, incomingBatches, isPlace, putAdoptedLists } from "./incoming.ts";
+import { incomingBatches, isPlace, putAdoptedLists } from "./incoming.ts";
 
 type LostEntry = EntryOf<"historyAdopted">["lost"][number];
 
@@ -38,7 +38,7 @@ const LOST =
 export async function adoptHistory(
   { ledger, writer }: EngineContext,
   adopted: readonly AdoptedBatches[],
-  holderOf: (owner: Address) => Holder,
+  holderOf: (owner: Address) => HolderIndexes,
   signal?: AbortSignal,
 ): Promise<Adopted> {
   for (const mode of MODES)

@@ -15,7 +15,7 @@ import {
   isTransferData,
   type TransferGroup,
 } from "../protocol/transfer-data.ts";
-import { packVaultId } from "../protocol/vault.ts";
+import { type BatchPlace, packVaultId } from "../protocol/vault.ts";
 import { type CompleteRecords, deriveGiven, deriveTransfers } from "../sealing/derive-batch.ts";
 import { runsOf } from "../sealing/void-runs.ts";
 import type { EntryOf } from "../store/entries.ts";
@@ -24,7 +24,7 @@ import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import type { AdoptedList, BatchRecord, TransferListRecord } from "../store/records.ts";
 import { ownerRecord, transferIdRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import type { StoredVault } from "../store/vault-columns.ts";
+import type { HolderIndexes, StoredVault } from "../store/vault-columns.ts";
 import {
   CHUNK_VAULTS,
   decodeIntoColumns,
@@ -181,8 +181,6 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<I
   return incomingOf(batch, stored, await completed(ledger, made), { voids, given });
 }
 
-type BatchPlace = Pick<BatchRecord, "mode" | "batchNumber">;
-
 export function isPlace(one: BatchPlace, { mode, batchNumber }: BatchPlace): boolean {
   return one.mode === mode && one.batchNumber === batchNumber;
 }
@@ -242,9 +240,6 @@ function assetIndices(ledger: Ledger): (asset: AssetId) => number {
 
 export const assetName = ({ chainId, assetType }: AssetId): string => `${chainId} ${assetType}`;
 
-/** The user who gets vaults without a known one. */
-export type Holder = Pick<StoredVault, "applicationIndex" | "userIndex">;
-
 /** A vault of L1's history, with the transfers between its mint and it. */
 export interface AdoptedVault {
   /** null for an id that no earlier batch has made. L1 sets its bit all the same. */
@@ -260,7 +255,7 @@ export interface Adopting {
   readonly known: Map<VaultId, AdoptedVault>;
   readonly dropped: readonly Dropped[];
   /** The user of an owner that no mint of this store names. */
-  holderOf(owner: Address): Holder;
+  holderOf(owner: Address): HolderIndexes;
 }
 
 /**
@@ -346,7 +341,7 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
     sources.find(({ vault }) => vault !== null)?.vault ?? vaults[0]!;
   const own = await listOfDigest(ledger, group, digest);
   const applicationIndex = own?.applicationIndex ?? first;
-  const receivers: (Holder | null)[] = [];
+  const receivers: (HolderIndexes | null)[] = [];
   for (const [i, transfer] of signed.transfers.entries()) {
     const userIndex =
       own?.transfers[i]?.receiverIndex ??

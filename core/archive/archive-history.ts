@@ -7,8 +7,8 @@ import { makingRoot } from "../protocol/making.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { ArchiveReads } from "./archive-reads.ts";
 import type {
+  ArchiveChanges,
   ArchiveTransfers,
-  Changes,
   InvalidTransfer,
   TransferChanges,
 } from "./archive-transfers.ts";
@@ -150,7 +150,7 @@ export function archiveHistory(
     doubts.clear();
   }
 
-  async function changesBy(event: L1Event): Promise<Changes> {
+  async function changesBy(event: L1Event): Promise<ArchiveChanges> {
     if (event.type === "withdrawn") {
       const { vaultId, withdrawnTotal: total } = event;
       if ((await reads.paid(vaultId)) >= total) return new Map();
@@ -169,7 +169,7 @@ export function archiveHistory(
    * A making, and its vaults among those of their owners. Rejects with `l1_failed` when an earlier
    * one is missing; then reading restarts from the beginning.
    */
-  async function makingBy(event: MadeEvent): Promise<Changes> {
+  async function makingBy(event: MadeEvent): Promise<ArchiveChanges> {
     const { sequence, vaults, batchRoot } = event;
     const making = Number(event.making);
     if ((await reads.making(making)) !== null) return new Map();
@@ -181,7 +181,7 @@ export function archiveHistory(
       const detail = `the node leaves out what L1 made before or in making ${making}`;
       throw new MintmarkError("l1_failed", `${detail}; all logs will be read again`);
     }
-    const changes: Changes = new Map();
+    const changes: ArchiveChanges = new Map();
     changes.set(keys.makingKey(making), keys.toText({ sequence, vaults }));
     for (const [slot, { owner }] of vaults.entries()) {
       const vaultId = packVaultId({ mode: "made", batchNumber: making, slot });
@@ -214,7 +214,7 @@ export function archiveHistory(
     const known = data ?? (await reads.dataOf(dataHash));
     const found =
       known === null ? null : await dataEntries(commit, known).catch(nullWhenWithheld(mode));
-    const entries: Changes =
+    const entries: ArchiveChanges =
       found?.changes ?? new Map([[keys.batchKey("missing", mode, batchNumber), ""]]);
     const commitKey = keys.batchKey("commit", mode, batchNumber);
     if (!entries.has(commitKey)) entries.set(commitKey, keys.commitToText(commit));
@@ -248,7 +248,7 @@ export function archiveHistory(
   /** Writes changes by events of L1, and the position that these events reach. */
   async function moveTo(
     position: Position,
-    changes: Changes = new Map(),
+    changes: ArchiveChanges = new Map(),
     batch?: BatchData,
   ): Promise<void> {
     await index.write(changes.set(keys.POSITION, keys.toText(position)), batch);

@@ -65,11 +65,11 @@ interface SpentVault extends TransferableVault {
 }
 
 /** Changes of the store; null deletes a key. */
-export type Changes = Map<string, string | null>;
+export type ArchiveChanges = Map<string, string | null>;
 
 /** The changes that a batch of transfers makes, and its records that move nothing. */
 export interface TransferChanges {
-  readonly changes: Changes;
+  readonly changes: ArchiveChanges;
   readonly invalid: readonly InvalidTransfer[];
 }
 
@@ -100,7 +100,7 @@ export function archiveTransfers(
       commit: TransferCommit,
     ): Promise<TransferChanges> {
       const { judged, waiting } = await transfers.judge(groups, commit);
-      const changes: Changes = new Map();
+      const changes: ArchiveChanges = new Map();
       changes.set(
         keys.batchKey("unjudged", "zk-rollup", commit.batchNumber),
         waiting.size === 0 ? null : "",
@@ -191,8 +191,9 @@ export function archiveTransfers(
      * The changes by an event that gives or takes a power; none by other events. Repeats change
      * nothing.
      */
-    async powerChanges(event: L1Event): Promise<Changes> {
-      const changed = (key: string, power: object): Changes => new Map([[key, keys.toText(power)]]);
+    async powerChanges(event: L1Event): Promise<ArchiveChanges> {
+      const changed = (key: string, power: object): ArchiveChanges =>
+        new Map([[key, keys.toText(power)]]);
       switch (event.type) {
         case "assetTransferable":
           return new Map([[keys.transferableKey(event.chainId, event.assetType), ""]]);

@@ -7,6 +7,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import type { BatchPlace } from "../protocol/vault.ts";
 import { itemRecords } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { type CompleteRecords, deriveBatch, deriveTransfers } from "../sealing/derive-batch.ts";
@@ -192,7 +193,7 @@ function sealBatch(
 /** Writes the records of a batch that are not ids of tokens. */
 export function putDerived(
   group: Group,
-  { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
+  { mode, batchNumber }: BatchPlace,
   { data, pageRoots, tokens }: CompleteRecords,
 ): void {
   group.put(keyOf.batchData(mode, batchNumber), data);

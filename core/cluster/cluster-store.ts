@@ -11,12 +11,12 @@ import { FORMAT_KEY, HEAD_KEY, keyOf, POSITION_KEY, PREFIX } from "../store/stor
 import type { SharedJournal } from "./ports.ts";
 
 /** Number of the journal's entries in this store, and the SHA-256 of the last one. */
-interface Position {
+interface JournalPosition {
   readonly length: number;
   readonly digest: Buffer;
 }
 
-const NOTHING: Position = { length: 0, digest: Buffer.alloc(32) };
+const NOTHING: JournalPosition = { length: 0, digest: Buffer.alloc(32) };
 
 /**
  * One server's store in a cluster. A leader's write goes to the shared journal first, then here. A
@@ -27,13 +27,13 @@ export class ClusterStore implements Store {
   readonly #local: LevelStore;
   readonly #journal: SharedJournal;
   readonly #folder: string;
-  #position: Position;
+  #position: JournalPosition;
 
   private constructor(
     folder: string,
     local: LevelStore,
     journal: SharedJournal,
-    position: Position,
+    position: JournalPosition,
   ) {
     this.#folder = folder;
     this.#local = local;
@@ -216,7 +216,11 @@ export async function* partsOf(
 }
 
 /** Fills an empty store from the journal's snapshot. */
-async function fill(store: LevelStore, folder: string, journal: SharedJournal): Promise<Position> {
+async function fill(
+  store: LevelStore,
+  folder: string,
+  journal: SharedJournal,
+): Promise<JournalPosition> {
   const parts = await journal.snapshot();
   if (parts === null)
     throw new MintmarkError("store_mismatch", "The journal was pruned, and it has no snapshot.");
@@ -258,7 +262,7 @@ function requireKnown(operations: readonly StoreOperation[]): void {
     requireFormat(name, genesisIn(decodeEntry(0, genesis).entry).formatVersion, undefined, kept);
 }
 
-async function readPosition(store: StoreReader, folder: string): Promise<Position> {
+async function readPosition(store: StoreReader, folder: string): Promise<JournalPosition> {
   const bytes = await store.get(POSITION_KEY);
   if (bytes?.length === 40)
     return { length: Number(bytes.readBigUInt64BE(0)), digest: bytes.subarray(8) };
@@ -280,7 +284,7 @@ function withAdvice(error: unknown): unknown {
 async function requireSameJournal(
   folder: string,
   journal: SharedJournal,
-  { length, digest }: Position,
+  { length, digest }: JournalPosition,
 ): Promise<void> {
   if (length === 0) return;
   const last = await journal.entry(length - 1);
@@ -306,7 +310,7 @@ function digestOf(entry: Uint8Array): Buffer {
   return createHash("sha256").update(entry).digest();
 }
 
-function positionBytes({ length, digest }: Position): Buffer {
+function positionBytes({ length, digest }: JournalPosition): Buffer {
   const bytes = Buffer.alloc(40);
   bytes.writeBigUInt64BE(BigInt(length), 0);
   digest.copy(bytes, 8);

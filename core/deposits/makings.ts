@@ -18,6 +18,7 @@ import {
   chunkKeyOf,
   decodeChunk,
   encodeChunk,
+  type HolderIndexes,
   type StoredVault,
 } from "../store/vault-columns.ts";
 import { isVisible } from "../tenants/asset-view.ts";
@@ -171,8 +172,6 @@ function vaultOfNobody(
     : { ...nobody, owner, assetIndex: asset.assetIndex, amount, mintingBlob };
 }
 
-type Holder = Pick<StoredVault, "applicationIndex" | "userIndex">;
-
 /**
  * The owner's first user in the first application that has the asset for its own or enabled; null
  * when there is none.
@@ -182,11 +181,11 @@ async function holderOf(
   owner: Address,
   asset: records.AssetRecord | null,
   group: Group | null,
-): Promise<Holder | null> {
+): Promise<HolderIndexes | null> {
   if (asset === null) return null;
   const prefix = prefixOf.owner(owner);
   for (let from = 0; ; ) {
-    let found: Holder | null = null;
+    let found: HolderIndexes | null = null;
     const range = { gte: keyOf.owner(owner, from), lt: endOf(prefix), limit: 1 };
     for await (const [key, stored] of ledger.store.entries(range)) {
       const { userIndex } = decodeRecord(records.ownerRecord, stored, "An owner");
@@ -209,7 +208,7 @@ async function traderOf(
   owner: Address,
   asset: records.AssetRecord | null,
   txHash: Hash,
-): Promise<Holder | null> {
+): Promise<HolderIndexes | null> {
   const orderIds = [...new Set(ledger.trades.view(group).values())];
   if (asset === null || orderIds.length === 0) return null;
   for (const stored of await ledger.store.getMany(orderIds.map(keyOf.order))) {
@@ -237,7 +236,7 @@ function isUsedBy(
 }
 
 interface Deposited {
-  readonly holder: Holder;
+  readonly holder: HolderIndexes;
   readonly asset: records.AssetRecord;
   readonly vault: StoredVault;
   readonly record: Pick<records.MakingRecord, "txHash" | "blockNumber">;

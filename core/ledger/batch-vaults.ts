@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/minting-blob.ts";
 import type {
-  BatchPlace,
+  BatchToDerive,
   CompleteRecords,
   DerivedVoid,
   DerivingResult,
@@ -40,7 +40,7 @@ export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<V
 
 export async function derivedAgain(
   ledger: Ledger,
-  batch: BatchPlace,
+  batch: BatchToDerive,
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
 ): Promise<CompleteRecords> {
@@ -55,7 +55,7 @@ export async function completed(ledger: Ledger, derived: DerivingResult): Promis
 /** Like {@link derivedAgain}, without commitments. What takes long goes to the thread. */
 export async function recordsAgain(
   ledger: Ledger,
-  { mode, batchNumber, inBlobs = false }: BatchPlace,
+  { mode, batchNumber, inBlobs = false }: BatchToDerive,
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
 ): Promise<DerivingResult> {
@@ -80,7 +80,7 @@ export function isLong({
  */
 export async function derivedBatch(
   ledger: Ledger,
-  batch: BatchPlace,
+  batch: BatchToDerive,
   vaults: VaultColumns,
 ): Promise<CompleteRecords> {
   const derived = await ledger.services.sealingThread.derive(batch, vaults, (index) =>

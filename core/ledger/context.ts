@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../abort.ts";
 import type { Group } from "../store/group.ts";
-import type { Changes } from "../store/writer.ts";
+import type { ChangeWriter } from "../store/writer.ts";
 import type { Cursors } from "./cursor.ts";
 import type { Actor, Ledger } from "./ledger.ts";
 
@@ -10,7 +10,7 @@ export class EngineContext {
   /** Who makes the changes; null for programs with an API key, and for the engine's own work. */
   readonly actor: Actor | null;
   /** Takes changes, and writes them under the actor's name. */
-  readonly writer: Changes;
+  readonly writer: ChangeWriter;
   readonly #ledger: Ledger;
 
   constructor(ledger: Ledger, cursors: Cursors, actor: Actor | null = null) {

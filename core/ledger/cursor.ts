@@ -5,7 +5,7 @@ const TAG_BYTES = 16;
 const NUMBER_BYTES = 8;
 
 /** Where a page of a list ends: one number, or several where a list consists of lists. */
-export type Position = number | readonly number[];
+export type CursorPosition = number | readonly number[];
 
 /**
  * Makes and reads the cursors of pages. A cursor says where the next page starts. It is opaque, and
@@ -23,7 +23,7 @@ export class Cursors {
   }
 
   /** @param scope - everything that the cursor is bound to */
-  issue(position: Position, scope: string): string {
+  issue(position: CursorPosition, scope: string): string {
     const numbers = [position].flat();
     const bytes = Buffer.alloc(NUMBER_BYTES * numbers.length);
     for (const [i, number] of numbers.entries())
@@ -32,7 +32,7 @@ export class Cursors {
   }
 
   /** The position, or null without a cursor. Throws `cursor_invalid`. */
-  read<P extends Position = number>(cursor: string | undefined, scope: string): P | null {
+  read<P extends CursorPosition = number>(cursor: string | undefined, scope: string): P | null {
     if (cursor === undefined) return null;
     const bytes = Buffer.from(String(cursor), "base64url");
     const count = (bytes.length - TAG_BYTES) / NUMBER_BYTES;

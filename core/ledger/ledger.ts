@@ -4,16 +4,16 @@ import { encodeRecord } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
 import * as records from "../store/records.ts";
 import { HEAD_KEY, keyOf } from "../store/store-keys.ts";
-import { type Changes, type Transition, Writer } from "../store/writer.ts";
+import { type ChangeWriter, type Transition, Writer } from "../store/writer.ts";
 import { BatchTables } from "./batch-tables.ts";
 import type { EventHub } from "./event-hub.ts";
 import { JournalClock } from "./journal-clock.ts";
 import { JournalHead } from "./journal-head.ts";
-import { L1State } from "./l1-state.ts";
 import { MintingState } from "./minting-state.ts";
+import { ObservedL1 } from "./observed-l1.ts";
 import { openBatchRecord } from "./open-batch.ts";
 import type { EngineOptions } from "./options.ts";
-import { Readers } from "./readers.ts";
+import { ReaderState } from "./reader-state.ts";
 import { Services } from "./services.ts";
 import { TenantTables } from "./tenant-tables.ts";
 
@@ -39,10 +39,10 @@ export class Ledger {
   readonly tenants = new TenantTables();
   readonly batches: BatchTables;
   readonly minting: MintingState;
-  readonly l1: L1State;
+  readonly l1: ObservedL1;
   /** The vaults of orders whose fills wait for L1, with the orders. */
   readonly trades = new Table<VaultId, Uuid>();
-  readonly readers = new Readers();
+  readonly readers = new ReaderState();
 
   constructor(
     store: Store,
@@ -58,7 +58,7 @@ export class Ledger {
     this.journal = new JournalHead(new JournalClock(clock, monotonic, ahead));
     this.batches = new BatchTables(options, limits, this.tenants.isForeign);
     this.minting = new MintingState(seed);
-    this.l1 = new L1State(options.divergenceMs);
+    this.l1 = new ObservedL1(options.divergenceMs);
     this.writer = new Writer(store, (group) => this.#finish(group), sealingThread);
   }
 
@@ -66,7 +66,7 @@ export class Ledger {
    * The writer for changes of one actor: the entries of each in the journal are followed by the
    * actor's name.
    */
-  changesOf(actor: Actor): Changes {
+  changesOf(actor: Actor): ChangeWriter {
     const { writer } = this;
     const { head } = this.journal;
     /** Returns what ends the change. */

@@ -1,20 +1,20 @@
 import { argumentError } from "../errors.ts";
 import type { Page } from "../model.ts";
 import type { EngineContext } from "./context.ts";
-import type { Position } from "./cursor.ts";
+import type { CursorPosition } from "./cursor.ts";
 import type { Ledger } from "./ledger.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
 
-export interface PageStart<P extends Position = number> {
+export interface PageStart<P extends CursorPosition = number> {
   // The position after which the page begins; null for the first page
   readonly after: P | null;
   readonly limit: number;
 }
 
 /** The entries of a page, and the position after which the next page begins; null at the end. */
-export interface PageEntries<T, P extends Position = number> {
+export interface PageEntries<T, P extends CursorPosition = number> {
   readonly data: readonly T[];
   readonly next: P | null;
 }
@@ -24,7 +24,7 @@ export interface PageEntries<T, P extends Position = number> {
  * iteration. A cursor is bound to the list's name, its owner and every filter. Rejects with
  * `cursor_invalid`, `validation_failed` for a limit outside of 1 to 100, and as `read` does.
  */
-export function listOf<T, P extends Position = number>(
+export function listOf<T, P extends CursorPosition = number>(
   context: EngineContext,
   name: string,
   owner: string,
@@ -76,7 +76,7 @@ export function tablePage<V, T>(
   table: Pick<ReadonlyMap<number, V>, "size" | "get">,
   { after, limit }: PageStart,
   view: (record: V) => T | null,
-  order: Order = "asc",
+  order: SortOrder = "asc",
   numbers?: readonly number[],
 ): PageEntries<T> {
   const data: T[] = [];
@@ -108,7 +108,7 @@ export function tablePage<V, T>(
 export interface List<T> extends Promise<Page<T>>, AsyncIterable<T> {}
 
 /** `asc` has the oldest first, `desc` the newest. */
-export type Order = "asc" | "desc";
+export type SortOrder = "asc" | "desc";
 
 /** Bisects the numbers below `count` for the first one from which on `holds`. */
 export function firstWhere(count: number, holds: (number: number) => boolean): number {
@@ -124,7 +124,7 @@ export function firstWhere(count: number, holds: (number: number) => boolean): n
 /** Selects a page of a list that can begin with its oldest entry or its newest. */
 export interface OrderedPage extends PageOptions {
   /** Default `asc`. */
-  readonly order?: Order | undefined;
+  readonly order?: SortOrder | undefined;
 }
 
 /** Selects a page of a list. */

@@ -25,7 +25,12 @@ import {
 import { ROLLUP_BIT } from "../protocol/vault.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
 import { MintColumns } from "../store/mint-columns.ts";
-import { type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
+import {
+  type MintJournalEntry,
+  PlacedColumns,
+  type PlacedMint,
+  vaultIdOf,
+} from "../store/mint-entry.ts";
 import type { AssetFacts } from "../store/records.ts";
 import { amountOf, highWord, lowWord } from "../store/vault-columns.ts";
 import { findAsset } from "../tenants/asset-view.ts";
@@ -98,7 +103,7 @@ export class AcceptedResult implements MintResult {
 
 /** One for each entry of a mint, in order. */
 function transactionsOf(
-  { mintId, users }: Pick<MintEntry, "mintId" | "users">,
+  { mintId, users }: Pick<MintJournalEntry, "mintId" | "users">,
   at: (entry: number) => Pick<MintTransaction, "vaultId" | "status">,
 ): MintTransaction[] {
   const transactions: MintTransaction[] = [];
@@ -158,7 +163,10 @@ function vaultIdAt({ mode, batchNumber, slot }: AcceptedColumns, entry: number):
 }
 
 /** A mint as it was accepted, read again from its journal entry. */
-async function readMinted(ledger: Ledger, { time, entry }: Journaled<MintEntry>): Promise<Minted> {
+async function readMinted(
+  ledger: Ledger,
+  { time, entry }: Journaled<MintJournalEntry>,
+): Promise<Minted> {
   const { applicationIndex, users, mints } = entry;
   const indices = users.map(({ userIndex }) => userIndex);
   const holders = await readUsers(ledger, applicationIndex, indices);

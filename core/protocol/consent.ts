@@ -2,7 +2,7 @@ import { getSignPayload } from "ox/TypedData";
 import { type Hash, MAX_BATCH_VAULTS, MODES, type Mode } from "../model.ts";
 import type { ConsentAsset, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { HASH_BYTES, hashOf, type Part } from "./hex.ts";
+import { HASH_BYTES, hashOf, type PackedValue } from "./hex.ts";
 import { MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 import { struct, typedData } from "./typed-data.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
@@ -43,7 +43,7 @@ const ISSUER_CONSENT_TYPE = {
 export function assetsHash(assets: readonly ConsentAsset[]): Hash {
   requireInteger("number of assets", assets.length, 1, MAX_BATCH_ASSETS);
   requireManifest(assets);
-  const parts = assets.flatMap(({ chainId, assetType, issuerEpoch }): Part[] => {
+  const parts = assets.flatMap(({ chainId, assetType, issuerEpoch }): PackedValue[] => {
     requireBigint("chainId", chainId, 0n, MAX_UINT64);
     requireBigint("issuerEpoch", issuerEpoch, 0n, MAX_UINT64);
     return [chainId, assetType, issuerEpoch];

@@ -92,13 +92,13 @@ export function writeHex(hex: string, length: number, into: Uint8Array, offset: 
 }
 
 /** Hex, bytes, or an unsigned integer, which is written big-endian. */
-export type Part = number | bigint | Hex | Uint8Array;
+export type PackedValue = number | bigint | Hex | Uint8Array;
 
 /**
  * The values one behind the other. Their sizes in bytes repeat when there are more values. Throws
  * `validation_failed` for hex of another size.
  */
-export function packed(sizes: readonly number[], ...values: readonly Part[]): Uint8Array {
+export function packed(sizes: readonly number[], ...values: readonly PackedValue[]): Uint8Array {
   const sizeOf = (i: number) => sizes[i % sizes.length]!;
   const bytes = new Uint8Array(values.reduce<number>((sum, _, i) => sum + sizeOf(i), 0));
   let at = 0;
@@ -134,7 +134,7 @@ export function textHash(text: string): Uint8Array {
 }
 
 /** The hash of {@link packed} values. */
-export function hashOf(sizes: readonly number[], ...values: readonly Part[]): Hash {
+export function hashOf(sizes: readonly number[], ...values: readonly PackedValue[]): Hash {
   return bytesToHex(keccak256(packed(sizes, ...values)));
 }
 

@@ -15,11 +15,15 @@ const MADE_BIT = 1n << 62n;
 const MAX_MAKING = (1n << 42n) - 1n;
 /** Most vaults of one making. */
 export const MAX_MAKING_VAULTS = 256;
-/** The place of a vault of a batch. */
-export interface BatchVaultPlace {
+/** The place of a batch. Determines its id. */
+export interface BatchPlace {
   readonly mode: Mode;
   /** 0 to 2^32 - 1. */
   readonly batchNumber: number;
+}
+
+/** The place of a vault of a batch. */
+export interface BatchVaultPlace extends BatchPlace {
   /** 0 to 2^20 - 1. */
   readonly slot: number;
 }

@@ -1,4 +1,4 @@
-import type { BatchKind, Hash, Hex, MintingBlobScheme, Mode, Standard } from "../model.ts";
+import type { BatchKind, Hash, Hex, MintingBlobScheme, Standard } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { batchDataOf, batchLeaves, readBatchData } from "../protocol/batch-data.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
@@ -17,6 +17,7 @@ import {
   type TransferGroup,
   transferLeaves,
 } from "../protocol/transfer-data.ts";
+import type { BatchPlace } from "../protocol/vault.ts";
 import { leavesOfWords } from "../protocol/words.ts";
 import type { VoidRun } from "../store/records.ts";
 import { encodeBatchTokens } from "../store/token-index.ts";
@@ -26,9 +27,7 @@ import { contentIn } from "./contents.ts";
 import { columnWords } from "./seal-columns.ts";
 import { voidMask, zeroRuns } from "./void-runs.ts";
 
-export interface BatchPlace {
-  readonly mode: Mode;
-  readonly batchNumber: number;
+export interface BatchToDerive extends BatchPlace {
   readonly inBlobs?: boolean; // Default false
 }
 
@@ -61,7 +60,7 @@ export interface DerivedAsset extends AssetId {
 export type AssetAt = (assetIndex: number) => DerivedAsset;
 
 /** A batch in blobs has no commitments yet, so only its records are derived. */
-export type DerivingResult<B extends BatchPlace = BatchPlace> =
+export type DerivingResult<B extends BatchToDerive = BatchToDerive> =
   | CompleteRecords
   | ("inBlobs" extends keyof B ? DerivedRecords : never);
 
@@ -69,7 +68,7 @@ export type DerivingResult<B extends BatchPlace = BatchPlace> =
  * Encodes a batch, hashes its tree and lists its tokens, without void slots. Pure, so it runs on
  * any thread.
  */
-export function deriveBatch<B extends BatchPlace>(
+export function deriveBatch<B extends BatchToDerive>(
   { mode, batchNumber, inBlobs = false }: B,
   vaults: VaultColumns,
   assetAt: AssetAt,
@@ -98,7 +97,7 @@ export interface GivenData {
  * say.
  */
 export function deriveGiven(
-  { mode, batchNumber }: BatchPlace,
+  { mode, batchNumber }: BatchToDerive,
   { data, assets }: GivenData,
   vaults: VaultColumns,
   assetAt: AssetAt,

@@ -2,7 +2,7 @@ import { VaultColumns, type VaultParts } from "../store/vault-columns.ts";
 import { HelperThread } from "../thread.ts";
 import type {
   AssetAt,
-  BatchPlace,
+  BatchToDerive,
   DerivedAsset,
   DerivedVoid,
   DerivingResult,
@@ -10,7 +10,7 @@ import type {
 import { deriveBatch } from "./derive-batch.ts";
 
 export interface DerivingJob {
-  readonly batch: BatchPlace;
+  readonly batch: BatchToDerive;
   readonly vaults: VaultParts;
   readonly assets: ReadonlyMap<number, DerivedAsset>;
   readonly voids: readonly DerivedVoid[];
@@ -41,7 +41,7 @@ export class SealingThread extends HelperThread<DerivingJob, DerivingResult> {
    * The derived records of a closed batch. Rejects with `engine_closed` when the engine closes
    * first.
    */
-  derive<B extends BatchPlace>(
+  derive<B extends BatchToDerive>(
     place: B,
     vaults: VaultColumns,
     assetAt: AssetAt,

@@ -11,6 +11,7 @@ import type {
 } from "../ports.ts";
 import { countOf, nextHistory, stateLeaf } from "../protocol/commitment.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
+import type { BatchPlace } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 import type { Consents } from "./consents.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
@@ -160,7 +161,7 @@ async function commitFrom(
 
 async function afterFailure(
   error: unknown,
-  { mode, batchNumber }: Pick<SealedBatch, "mode" | "batchNumber">,
+  { mode, batchNumber }: BatchPlace,
   { first, end }: { readonly first: number; readonly end: number },
   progress: Progress,
   { engine, l1, refused, signal }: CommitOptions,

@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Hash, Uuid } from "../model.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { openRecord, uuid } from "./layout.ts";
-import { decodeMint, MintEntries, type MintEntry, mintHeader } from "./mint-entry.ts";
+import { decodeMint, MintEntries, type MintJournalEntry, mintHeader } from "./mint-entry.ts";
 import type { KeyRange, StoreReader } from "./ports.ts";
 import { endOf, keyOf, PREFIX } from "./store-keys.ts";
 
@@ -11,7 +11,7 @@ const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number;
 const REQUEST_KIND = ENTRY_KINDS.byName.requestKept.number;
 const DEPOSIT_KIND = ENTRY_KINDS.byName.deposited.number;
 
-export interface Journaled<E = Entry | MintEntry> {
+export interface Journaled<E = Entry | MintJournalEntry> {
   readonly sequence: number; // 0 for genesis, then consecutive
   readonly time: number; // Milliseconds since 1970; at least the previous entry's
   readonly entry: E;
@@ -113,7 +113,7 @@ export async function* readJournalKinds<K extends EntryKind>(
 export async function readMint(
   store: Pick<StoreReader, "get">,
   sequence: number,
-): Promise<Journaled<MintEntry>> {
+): Promise<Journaled<MintJournalEntry>> {
   const found = await readEntry(store, sequence);
   if (found.entry.kind !== "mint")
     throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no mint.`);

@@ -35,7 +35,7 @@ export const mintHeader = layout({
 export type MintHeader = ValueOf<typeof mintHeader>;
 
 /** A whole accepted mint request: one journal entry, and the only record of its transactions. */
-export interface MintEntry extends MintHeader {
+export interface MintJournalEntry extends MintHeader {
   readonly kind: "mint";
   readonly mints: readonly PlacedMint[];
   /** The caller's references of entries, by position in `mints`. */
@@ -178,7 +178,7 @@ function encodeHeader(header: MintHeader): void {
 }
 
 /** The inverse of {@link encodeMintEntry}. */
-export function decodeMint(from: ByteReader): MintEntry {
+export function decodeMint(from: ByteReader): MintJournalEntry {
   const entries = new MintEntries(from);
   const mints: PlacedMint[] = [];
   for (let i = 0; i < entries.count; i++) {

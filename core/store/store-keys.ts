@@ -21,7 +21,7 @@ interface Values {
 /** Bytes of parts whose length does not vary. */
 const BYTES = { u8: 1, u16: 2, u32: 4, u64: 8, mode: 1, uuid: 16, address: 20, hash: 32 } as const;
 
-type Part = keyof Values | number;
+type KeyPart = keyof Values | number;
 
 /**
  * Each kind of key: its first byte and its parts, of which a number is a byte of that value.
@@ -133,7 +133,7 @@ const KEYS = {
   makerOrder: [0x6e, "u8", "address", "u64"], // scope ‖ maker ‖ journal sequence → orderId, in all applications
   trade: [0x6f, "u64"], // vaultId → orderId of the vault's order in a fill that waits for L1
   checkpoint: [0x64, "u64", "u64"], // chainId ‖ blockNumber → hash of a block with applied events
-} as const satisfies Readonly<Record<string, readonly [prefix: number, ...parts: Part[]]>>;
+} as const satisfies Readonly<Record<string, readonly [prefix: number, ...parts: KeyPart[]]>>;
 
 type Keys = typeof KEYS;
 type ValuesOf<Parts> = Parts extends readonly [infer First, ...infer Rest]
@@ -142,7 +142,7 @@ type ValuesOf<Parts> = Parts extends readonly [infer First, ...infer Rest]
     : ValuesOf<Rest>
   : [];
 
-function forKeys<T>(make: (prefix: number, parts: readonly Part[]) => T) {
+function forKeys<T>(make: (prefix: number, parts: readonly KeyPart[]) => T) {
   const made = Object.entries(KEYS).map(([name, [prefix, ...parts]]) => [
     name,
     make(prefix, parts),
@@ -163,7 +163,7 @@ export const keyOf: { readonly [K in keyof Keys]: (...values: ValuesOf<Keys[K]>)
 
 function keyMaker(
   prefix: number,
-  parts: readonly Part[],
+  parts: readonly KeyPart[],
 ): (...values: readonly unknown[]) => Buffer {
   return (...values) => {
     let length = 1;
@@ -182,7 +182,7 @@ function keyMaker(
     key[0] = prefix;
     given = 0;
     for (let at = 1, i = 0; at < length; i++) {
-      const part = parts[i] as Part;
+      const part = parts[i] as KeyPart;
       at =
         typeof part === "number"
           ? key.writeUInt8(part, at)

@@ -28,10 +28,14 @@ export function addsUp(highA: number, lowA: number, highB: number, lowB: number)
   return highA + highB + (lowA + lowB >= WORD ? 1 : 0) <= MAX_HIGH;
 }
 
-/** The holder of a vault: the values that all vaults of a user share. */
-export interface Holder {
+/** The user who holds a vault. */
+export interface HolderIndexes {
   readonly applicationIndex: number;
   readonly userIndex: number;
+}
+
+/** The holder of a vault: the values that all vaults of a user share. */
+export interface Holder extends HolderIndexes {
   readonly owner: Uint8Array; // 20 bytes
 }
 

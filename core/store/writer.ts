@@ -63,7 +63,7 @@ const OVERTAKEN = 1_024; // Most transitions that a light one overtakes
 const HEAVY = 1 << 11;
 
 /** Takes changes. Both methods resolve once the change is durable. */
-export type Changes = Pick<Writer, "run" | "alone">;
+export type ChangeWriter = Pick<Writer, "run" | "alone">;
 
 /**
  * The single writer. It applies transitions one by one in memory, puts many into one write, and

@@ -17,7 +17,7 @@ import { decimalAmount } from "../protocol/quantized.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { readEntry } from "../store/journal.ts";
-import type { MintEntry } from "../store/mint-entry.ts";
+import type { MintJournalEntry } from "../store/mint-entry.ts";
 import type { PersonRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireAddress, requireText, requireUuid } from "../validate.ts";
@@ -340,7 +340,10 @@ async function readAct(ledger: TenantLedger, sequence: number): Promise<AuditEnt
 }
 
 /** The tokens that a mint made, such as `12.5 PTS` or `Swords #17, and 2 more`. */
-function mintText(ledger: TenantLedger, { mints: [first, ...others] }: MintEntry): string | null {
+function mintText(
+  ledger: TenantLedger,
+  { mints: [first, ...others] }: MintJournalEntry,
+): string | null {
   if (first === undefined) return null;
   const { standard, mintingBlobScheme, name, symbol, ...units } = ledger.tenants.assetAt(
     first.assetIndex,
@@ -368,7 +371,7 @@ async function readChange(ledger: TenantLedger, sequence: number, count: number)
   return FOLLOWING.has(named.entry.kind) ? last : named;
 }
 
-function countOf(entry: Entry | MintEntry, count: number): number {
+function countOf(entry: Entry | MintJournalEntry, count: number): number {
   if (entry.kind === "mint") return entry.mints.length;
   if (entry.kind === "claimsCreated") return entry.claims.length;
   if (entry.kind === "metadataSet") return entry.tokens.length;
@@ -378,7 +381,7 @@ function countOf(entry: Entry | MintEntry, count: number): number {
 
 type Subject = Pick<AuditEntry, "subject" | "detail">;
 
-function subjectOf(ledger: TenantLedger, entry: Entry | MintEntry): Subject {
+function subjectOf(ledger: TenantLedger, entry: Entry | MintJournalEntry): Subject {
   const named = (subject: string | undefined, detail: string | null = null) => ({
     subject: subject ?? null,
     detail,

@@ -28,7 +28,7 @@ import { readVaults, vaultViews } from "./vaults.ts";
 const USER_WEIGHT = 20;
 
 /** A user of the owner, and the sequence below which its vaults are still to be listed. */
-type Place = readonly [applicationIndex: number, userIndex: number, before: number];
+type OwnedPosition = readonly [applicationIndex: number, userIndex: number, before: number];
 
 /** The vaults of an owner's users, one user after the other, each user's newest first. */
 export function listOwned(
@@ -38,7 +38,7 @@ export function listOwned(
   options: ScanOptions,
 ): List<OwnedVault> {
   const ownerAddress = requireAddress("owner", owner);
-  return listOf<OwnedVault, Place>(
+  return listOf<OwnedVault, OwnedPosition>(
     context,
     "owned",
     ownerAddress,
@@ -55,10 +55,10 @@ export function listOwned(
 async function ownedPage(
   ledger: Ledger,
   owner: Address,
-  after: Place | null,
+  after: OwnedPosition | null,
   limit: number,
   work: Work,
-): Promise<PageEntries<OwnedVault, Place>> {
+): Promise<PageEntries<OwnedVault, OwnedPosition>> {
   const data: OwnedVault[] = [];
   let last = after;
   for await (const [applicationIndex, userIndex, before] of usersFrom(ledger, owner, after)) {
@@ -82,8 +82,8 @@ async function ownedPage(
 async function* usersFrom(
   ledger: Ledger,
   owner: Address,
-  after: Place | null,
-): AsyncGenerator<Place> {
+  after: OwnedPosition | null,
+): AsyncGenerator<OwnedPosition> {
   const prefix = prefixOf.owner(owner);
   if (after !== null) yield after;
   const start =

@@ -6,7 +6,7 @@ import type { Address, Mode, Series, Status, Transaction, Uuid, VaultId } from "
 import { batchIdOf, MODES } from "../model.ts";
 import { type Journaled, readMint, readTime, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
-import type { MintEntry } from "../store/mint-entry.ts";
+import type { MintJournalEntry } from "../store/mint-entry.ts";
 import { type BatchRecord, ownerRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { orNull, requireAddress, requireUuid } from "../validate.ts";
@@ -24,7 +24,7 @@ export interface Sequences {
 /**
  * Transactions within a range: of some users, one reference, marked blocks, some indexes, or all.
  */
-export interface Part {
+export interface TransactionRange {
   readonly users?: ReadonlySet<number> | undefined;
   readonly reference?: string | undefined;
   readonly marks?: readonly Buffer[] | undefined;
@@ -40,7 +40,7 @@ export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
   filter: TransactionFilter,
-): Promise<readonly Part[] | null> {
+): Promise<readonly TransactionRange[] | null> {
   const { applicationIndex, nextSequence } = ledger.tenants.application(applicationId, null);
   const users = await usersOf(ledger, applicationId, filter);
   const { vaultId, mintId, reference, assetId, type, createdAfter, createdBefore } = filter;
@@ -79,7 +79,7 @@ export async function narrow(
       type !== undefined && type !== "mint"
         ? [{ from, to, modes: MODES }]
         : await spansOf(ledger, filter, find, { from, to });
-    return spans.flatMap(({ modes, ...span }): Part[] => {
+    return spans.flatMap(({ modes, ...span }): TransactionRange[] => {
       if (modes.length === 0) return type === undefined ? [{ users, indexes, within: span }] : [];
       const marks = asset === undefined ? [] : [prefixOf.assetMark(applicationIndex, asset)];
       if (modes.length === 1) marks.push(prefixOf.modeMark(applicationIndex, modes[0]!));
@@ -91,7 +91,7 @@ export async function narrow(
   // the last.
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
   // The user's index has both, because a withdrawal can have the same millisecond as the last mint.
-  const mints: Part = { users: owner, within: { from, to: lastMint } };
+  const mints: TransactionRange = { users: owner, within: { from, to: lastMint } };
   // A deposit makes its vault, as the only entry of it.
   if (type === "mint" || type === "deposit") return [mints];
   // A transfer that made the vault was asked for before it.
@@ -109,7 +109,7 @@ async function madeWithin(
   ledger: Ledger,
   vaultId: VaultId,
   { from, to }: Sequences,
-): Promise<Part[]> {
+): Promise<TransactionRange[]> {
   const maker = await makerOf(ledger, placeOf(vaultId));
   if (maker === null) return [];
   const { firstSequence, transfers } = maker.list;
@@ -320,7 +320,7 @@ export async function findMint(
   ledger: Ledger,
   applicationId: Uuid,
   mintId: Uuid,
-): Promise<Journaled<MintEntry>> {
+): Promise<Journaled<MintJournalEntry>> {
   const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const reference = await ledger.store.get(keyOf.mint(requireUuid("mintId", mintId)));
   const found =

@@ -1,12 +1,12 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Order } from "../ledger/list.ts";
+import type { SortOrder } from "../ledger/list.ts";
 import type { Uuid, VaultId } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import { type Journaled, readEntry, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
-import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
+import type { MintJournalEntry, PlacedMint } from "../store/mint-entry.ts";
 import type { StoreReader } from "../store/ports.ts";
 import {
   type TransferListRecord,
@@ -16,7 +16,7 @@ import {
 import { blockOf, firstOfBlock, keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import { Heap } from "./heap.ts";
-import { indexesOfUsers, type Part } from "./transaction-range.ts";
+import { indexesOfUsers, type TransactionRange } from "./transaction-range.ts";
 import {
   decodeTransferList,
   type ListOutput,
@@ -65,8 +65,8 @@ function isOf(users: ReadonlySet<number>, { userIndex, source }: Found): boolean
 
 interface Scan {
   readonly applicationIndex: number;
-  readonly parts: readonly Part[]; // Parts in order, without overlap
-  readonly order: Order;
+  readonly parts: readonly TransactionRange[]; // Parts in order, without overlap
+  readonly order: SortOrder;
   readonly after: number | null; // End of the page before
 }
 
@@ -74,7 +74,12 @@ interface Scan {
 function requestsOf(
   { store }: Ledger,
   application: number,
-  { users, reference, marks = [], indexes = users && indexesOfUsers(application, users) }: Part,
+  {
+    users,
+    reference,
+    marks = [],
+    indexes = users && indexesOfUsers(application, users),
+  }: TransactionRange,
   range: RequestRange,
   work: Work,
 ): AsyncGenerator<number> {
@@ -104,7 +109,7 @@ export function mintTransactions({
   sequence: journalSequence,
   time,
   entry,
-}: Journaled<MintEntry>): Found[] {
+}: Journaled<MintJournalEntry>): Found[] {
   const { mintId, firstSequence, references } = entry;
   const users = entry.users.flatMap(({ userIndex, count }) => Array<number>(count).fill(userIndex));
   if (users.length !== entry.mints.length)

@@ -1,7 +1,13 @@
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type Order, type PageOptions, type PageStart } from "../ledger/list.ts";
+import {
+  type List,
+  listOf,
+  type PageOptions,
+  type PageStart,
+  type SortOrder,
+} from "../ledger/list.ts";
 import { readOwnUsers } from "../ledger/user-records.ts";
 import { batchIdOf, type Transaction, type Uuid, type Withdrawal } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
@@ -45,7 +51,7 @@ export async function findPage(
   ledger: Ledger,
   applicationId: Uuid,
   filter: TransactionFilter,
-  order: Order,
+  order: SortOrder,
   { after, limit }: PageStart,
   options: ScanOptions,
   wanted = (_: Found) => true,

@@ -1,7 +1,6 @@
 import { endianness } from "node:os";
-import type { BatchVaultPlace } from "../protocol/vault.ts";
+import type { BatchPlace, BatchVaultPlace } from "../protocol/vault.ts";
 import { type BatchTokens, SHARDS } from "../store/token-index.ts";
-import type { Place } from "./reference-vaults.ts";
 
 /** Hashes compared at once, in 32 MB: the memory is the same for any number of tokens. */
 const AT_ONCE = 1 << 22;
@@ -9,7 +8,7 @@ const AT_ONCE = 1 << 22;
 const [LOW, HIGH] = endianness() === "LE" ? [0, 1] : [1, 0];
 
 /** A batch, and how its tokens are read. */
-export interface TokenBatch extends Place {
+export interface TokenBatch extends BatchPlace {
   readonly vaultCount: number;
   tokens(): Promise<BatchTokens>;
 }

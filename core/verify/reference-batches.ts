@@ -5,7 +5,12 @@ import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
-import { type BatchVaultPlace, packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import {
+  type BatchPlace,
+  type BatchVaultPlace,
+  packVaultId,
+  type VaultPlace,
+} from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { BatchEventType } from "../store/event-record.ts";
 import { emptyOf } from "../store/layout.ts";
@@ -17,7 +22,7 @@ import type { CommitToBlob, DerivedData, Given } from "./reference-derive.ts";
 import { deriveBatch, deriveGiven, deriveTransfers } from "./reference-derive.ts";
 import { type Handlers, ReferencePart } from "./reference-records.ts";
 import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
-import { batchName, type Place, putBatch, type ReferenceTokens } from "./reference-vaults.ts";
+import { batchName, putBatch, type ReferenceTokens } from "./reference-vaults.ts";
 
 /** The journal's claims about a batch. */
 type Roots = Readonly<Record<"batchRoot" | "dataHash" | "stateRoot", Hash>>;
@@ -32,7 +37,7 @@ const UNSENT = {
 } as const;
 
 /** A batch to be sealed, with its vaults. */
-interface Sealing extends Place, Roots {
+interface Sealing extends BatchPlace, Roots {
   readonly mintCount: number;
   readonly inBlobs: boolean;
   readonly groups: readonly TransferGroup[] | null; // null for a batch of mints
@@ -76,7 +81,7 @@ export class ReferenceBatches extends ReferencePart<{
   /** The number of entries still to come that make slots of a batch void, by {@link batchName}. */
   readonly voidings: Map<string, number>;
   /** Adoptions still to come: the first batch of each mode that L1's history replaces. */
-  readonly adoptions: readonly (readonly Place[])[];
+  readonly adoptions: readonly (readonly BatchPlace[])[];
   readonly commit: CommitToBlob;
 }> {
   readonly #sealed: Record<Mode, Sealed[]> = { validium: [], "zk-rollup": [] };
@@ -110,7 +115,7 @@ export class ReferenceBatches extends ReferencePart<{
     return bytesToHex(this.#trees[mode].root());
   }
 
-  at(place: Place): BatchRecord | undefined {
+  at(place: BatchPlace): BatchRecord | undefined {
     return this.#at(place)?.record;
   }
 
@@ -136,7 +141,7 @@ export class ReferenceBatches extends ReferencePart<{
   }
 
   /** Whether a later adoption replaces the batch. */
-  isReplaced({ mode, batchNumber }: Place): boolean {
+  isReplaced({ mode, batchNumber }: BatchPlace): boolean {
     return this.parts.adoptions.some((firsts) =>
       firsts.some((first) => first.mode === mode && first.batchNumber <= batchNumber),
     );
@@ -300,7 +305,7 @@ export class ReferenceBatches extends ReferencePart<{
 
   /** Tells of failed mints: one event for each range of one application's vaults. */
   tellFailed(
-    { mode, batchNumber }: Place,
+    { mode, batchNumber }: BatchPlace,
     voids: readonly VoidRun[],
     vaults: readonly StoredVault[],
   ): void {
@@ -336,12 +341,12 @@ export class ReferenceBatches extends ReferencePart<{
     return MODES.flatMap((mode) => this.#sealed[mode].map(({ record }) => record));
   }
 
-  #at({ mode, batchNumber }: Place): Sealed | undefined {
+  #at({ mode, batchNumber }: BatchPlace): Sealed | undefined {
     return this.#sealed[mode][batchNumber];
   }
 
   /** A batch that L1 has not taken. */
-  #unsettled(place: Place): Sealed | null {
+  #unsettled(place: BatchPlace): Sealed | null {
     const batch = this.#at(place);
     const isSettled = batch?.record.status === "settled" || batch?.record.status === "finalized";
     return batch === undefined || isSettled ? null : batch;
@@ -375,7 +380,7 @@ export class ReferenceBatches extends ReferencePart<{
   /** Makes slots void, and releases their tokens and amounts; false unless each holds a vault. */
   #fail(
     batch: Sealed,
-    entry: Place & { readonly voids: readonly VoidRun[] },
+    entry: BatchPlace & { readonly voids: readonly VoidRun[] },
     leftOut: boolean,
   ): boolean {
     const held = withoutVoids(batch.vaults, batch.voids);
@@ -415,7 +420,7 @@ export class ReferenceBatches extends ReferencePart<{
   }
 
   /** Changes a sealed batch, and adds an event for each application with vaults in it. */
-  #change(place: Place, change: Partial<BatchRecord>, type: BatchEventType): void {
+  #change(place: BatchPlace, change: Partial<BatchRecord>, type: BatchEventType): void {
     const batch = this.#at(place);
     if (batch === undefined)
       this.out.report(`the journal has ${batchName(place)} on L1 before it is sealed`);

@@ -2,7 +2,7 @@ import { MODES } from "../model.ts";
 import { isRedemption } from "../protocol/transfer.ts";
 import { slotsOf } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS, transferFault } from "../protocol/transfer-rules.ts";
-import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { type BatchPlace, packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { AdoptedList, BatchRecord, TransferListRecord } from "../store/records.ts";
 import { transferIdRecord, transferListRecord } from "../store/records.ts";
@@ -12,7 +12,7 @@ import type { ReferenceBatches } from "./reference-batches.ts";
 import type { ReferencePortals } from "./reference-l1.ts";
 import { type Handlers, ReferencePart } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
-import { type Place, putChunks } from "./reference-vaults.ts";
+import { putChunks } from "./reference-vaults.ts";
 import type { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 /** A vault of a sealed batch. */
@@ -124,7 +124,7 @@ export class ReferenceTransfers extends ReferencePart<{
   } satisfies Handlers;
 
   /** The lists of a batch of transfers; null for a batch of mints. */
-  ofBatch({ mode, batchNumber }: Place): readonly TransferListRecord[] | null {
+  ofBatch({ mode, batchNumber }: BatchPlace): readonly TransferListRecord[] | null {
     const ids = mode === "zk-rollup" ? this.#batches.get(batchNumber) : undefined;
     return ids === undefined ? null : ids.flatMap((id) => this.#lists.get(id) ?? []);
   }
@@ -173,7 +173,7 @@ export class ReferenceTransfers extends ReferencePart<{
   }
 
   /** L1 has committed a batch: decides its transfers. */
-  judgeBatch(place: Place): void {
+  judgeBatch(place: BatchPlace): void {
     const batch = this.parts.batches.at(place);
     if (batch?.transfers) this.#judge(batch, this.ofBatch(place) ?? []);
   }

@@ -1,7 +1,7 @@
 import { MODES, type Mode, type Standard } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { tokenIdOf } from "../protocol/minting-blob.ts";
-import type { BatchVaultPlace, VaultPlace } from "../protocol/vault.ts";
+import type { BatchPlace, BatchVaultPlace, VaultPlace } from "../protocol/vault.ts";
 import { emptyOf } from "../store/layout.ts";
 import { type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { type BatchRecord, batchRecord, itemSlotsRecord } from "../store/records.ts";
@@ -13,9 +13,7 @@ import { type Expected, type Output, ReferencePart } from "./reference-records.t
 import type { ReferenceTenants } from "./reference-tenants.ts";
 import { TokenTable } from "./token-table.ts";
 
-export type Place = Pick<BatchRecord, "mode" | "batchNumber">;
-
-export function batchName({ mode, batchNumber }: Place): string {
+export function batchName({ mode, batchNumber }: BatchPlace): string {
   return `batch ${batchNumber} of ${mode}`;
 }
 
@@ -25,7 +23,7 @@ export function putBatch(out: Output, record: BatchRecord): void {
 
 export function putChunks(
   out: Output,
-  { mode, batchNumber }: Place,
+  { mode, batchNumber }: BatchPlace,
   vaults: readonly StoredVault[],
 ): void {
   for (let first = 0; first < vaults.length; first += CHUNK_VAULTS) {
@@ -62,7 +60,7 @@ export class ReferenceTokens extends ReferencePart<{
   readonly tenants: ReferenceTenants;
   readonly seed: Uint8Array;
   /** Whether a later entry makes slots of the batch void, or replaces it. */
-  readonly changesLater: (place: Place) => boolean;
+  readonly changesLater: (place: BatchPlace) => boolean;
 }> {
   readonly #hasher = new TokenHasher(this.parts.seed);
   readonly #table = new TokenTable();
@@ -95,7 +93,7 @@ export class ReferenceTokens extends ReferencePart<{
 
   /** Adds vaults to the supplies and the tokens, or removes them; null for a void slot. */
   countAll(
-    place: Place,
+    place: BatchPlace,
     vaults: readonly (StoredVault | null)[],
     sign: 1n | -1n,
     firstSlot = 0,
@@ -122,7 +120,7 @@ export class ReferenceTokens extends ReferencePart<{
   }
 
   /** The binding of an ERC-1155 vault's id; to be kept while a later adoption can change it. */
-  bind(place: Place, vault: Content, isKept: boolean): void {
+  bind(place: BatchPlace, vault: Content, isKept: boolean): void {
     const tokenId = this.#idOf("erc1155", vault);
     if (tokenId === null) return;
     const { assetIndex, mintingBlob } = vault;
@@ -139,7 +137,7 @@ export class ReferenceTokens extends ReferencePart<{
   }
 
   /** Deletes bindings that no batch holds once the batches from these on are gone. */
-  unbind(dropped: readonly Place[]): void {
+  unbind(dropped: readonly BatchPlace[]): void {
     for (const [name, { record, firsts }] of this.#bindings) {
       const left = Object.entries(firsts).filter(([mode, first]) =>
         dropped.every((from) => from.mode !== mode || first < from.batchNumber),
@@ -157,7 +155,7 @@ export class ReferenceTokens extends ReferencePart<{
   }
 
   /** The slots of a sealed batch by ERC-1155 id; null for a void slot. */
-  putItems({ mode, batchNumber }: Place, vaults: readonly (StoredVault | null)[]): void {
+  putItems({ mode, batchNumber }: BatchPlace, vaults: readonly (StoredVault | null)[]): void {
     const slots = new Map<string, { readonly key: Buffer; readonly slots: number[] }>();
     for (const [slot, vault] of vaults.entries()) {
       const tokenId = vault && this.#idOf("erc1155", vault);
@@ -274,7 +272,7 @@ export class ReferenceVaults extends ReferencePart<{
   }
 
   /** The batches of mints that are not sealed. */
-  unsealed(): (Place & { readonly vaults: readonly StoredVault[] })[] {
+  unsealed(): (BatchPlace & { readonly vaults: readonly StoredVault[] })[] {
     return MODES.flatMap((mode) =>
       [...this.#growing[mode]].flatMap(([batchNumber, { vaults, transfers }]) =>
         transfers ? [] : [{ mode, batchNumber, vaults }],

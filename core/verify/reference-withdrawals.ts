@@ -1,11 +1,10 @@
-import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import { type BatchPlace, packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { WithdrawalEventType } from "../store/event-record.ts";
 import * as records from "../store/records.ts";
 import { keyOf, PRESENT, prefixOf, requestByKey } from "../store/store-keys.ts";
 import { type Handlers, ReferencePart } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
-import type { Place } from "./reference-vaults.ts";
 
 interface SeenEvent {
   readonly chainId: bigint;
@@ -152,14 +151,14 @@ export class ReferenceWithdrawals extends ReferencePart<{
   }
 
   /** The vaults of these slots became void, so their pending withdrawals have failed. */
-  failVoided({ mode, batchNumber }: Place, voids: readonly records.VoidRun[]): void {
+  failVoided({ mode, batchNumber }: BatchPlace, voids: readonly records.VoidRun[]): void {
     const isVoid = `The vault of ${mode}-${batchNumber} is void:`;
     const runs = voids.map((run) => ({ ...run, failure: `${isVoid} ${run.failure}` }));
     this.failIn({ mode, batchNumber }, runs);
   }
 
   /** The pending withdrawals of these slots have failed, in vault order. */
-  failIn({ mode, batchNumber }: Place, runs: readonly records.VoidRun[]): void {
+  failIn({ mode, batchNumber }: BatchPlace, runs: readonly records.VoidRun[]): void {
     for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) =>
       a < b ? -1 : 1,
     )) {

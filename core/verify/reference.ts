@@ -1,10 +1,15 @@
 import type { Hash } from "../model.ts";
 import type { StateRoots } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { type BatchVaultPlace, packVaultId, unpackVaultId } from "../protocol/vault.ts";
+import {
+  type BatchPlace,
+  type BatchVaultPlace,
+  packVaultId,
+  unpackVaultId,
+} from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Journaled } from "../store/journal.ts";
-import type { MintEntry } from "../store/mint-entry.ts";
+import type { MintJournalEntry } from "../store/mint-entry.ts";
 import type { AdoptedList, DivergenceRecord, LostRun } from "../store/records.ts";
 import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../store/records.ts";
 import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../store/store-keys.ts";
@@ -28,7 +33,6 @@ import { ReferenceTenants } from "./reference-tenants.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
 import {
   batchName,
-  type Place,
   putChunks,
   ReferenceTokens,
   ReferenceVaults,
@@ -54,7 +58,7 @@ export interface Foreseen {
   /** The number of entries that make slots of a batch void, by {@link batchName}. */
   readonly voidings: ReadonlyMap<string, number>;
   /** The first batch of each mode that L1's history replaces, for each adoption. */
-  readonly adoptions: readonly (readonly Place[])[];
+  readonly adoptions: readonly (readonly BatchPlace[])[];
   /** Idempotency keys before this journal sequence are deleted in the end. */
   readonly keysForgotten: number;
 }
@@ -66,20 +70,20 @@ interface Sources {
   readonly commit: CommitToBlob; // The commitment to a blob
   readonly vaultAt: VaultAt; // A vault among the records that are final
   /** The record of a sealed batch's tokens. */
-  readonly tokensAt: (place: Place) => Promise<Buffer>;
+  readonly tokensAt: (place: BatchPlace) => Promise<Buffer>;
 }
 
 /** The parts, each after those that it asks. */
 function partsOf(
   out: Output,
   { seed, foreseen, commit, vaultAt }: Sources,
-  adoptions: readonly (readonly Place[])[],
+  adoptions: readonly (readonly BatchPlace[])[],
 ) {
   const voidings = new Map(foreseen.voidings);
   const tenants = new ReferenceTenants({ out });
   const portals = new ReferencePortals({ out });
   const hasChanges = voidings.size > 0 || adoptions.length > 0;
-  const changesLater = (place: Place) =>
+  const changesLater = (place: BatchPlace) =>
     hasChanges && ((voidings.get(batchName(place)) ?? 0) > 0 || batches.isReplaced(place));
   const tokens = new ReferenceTokens({ out, tenants, seed, changesLater });
   const vaults = new ReferenceVaults({ out, tenants, tokens });
@@ -119,7 +123,7 @@ export class Reference {
   readonly #sources: Sources;
   readonly #parts: ReturnType<typeof partsOf>;
   readonly #on: Required<Handlers>;
-  readonly #adoptions: (readonly Place[])[]; // Adoptions still to come
+  readonly #adoptions: (readonly BatchPlace[])[]; // Adoptions still to come
   #divergence: DivergenceRecord | null = null;
   #keysForgotten = 0;
   readonly #twice = new Set<string>(); // Tokens that are reported
@@ -366,7 +370,7 @@ export class Reference {
     mints,
     references,
     idempotency,
-  }: MintEntry): void {
+  }: MintJournalEntry): void {
     const out = this.#out;
     const name = `an index of mint ${mintId}`;
     out.index(keyOf.mint(mintId), name);
@@ -409,7 +413,7 @@ export class Reference {
 
   /** Puts out the vaults of a sealed batch, and its ERC-1155 tokens. */
   #putVaults(
-    place: Place,
+    place: BatchPlace,
     vaults: readonly StoredVault[],
     voids: AdoptedBatch["voids"],
     areTransfers: boolean,

@@ -29,7 +29,7 @@ export interface LaneKind {
   shl(value: Code, bits: number): Code;
   shrU(value: Code, bits: number): Code;
   /** Rotates towards the high bits, 0 to 63. */
-  rotl(value: Code, bits: number, scratch: Place): Code;
+  rotl(value: Code, bits: number, scratch: LanePlace): Code;
   /** Puts 64 bits into every state. */
   splat(value: Code): Code;
   /** {@link splat} of 8 bytes in memory. */
@@ -97,7 +97,7 @@ export const vectorLanes: LaneKind = {
 };
 
 /** The place of a lane: a local, or a fixed address in memory. */
-export interface Place {
+export interface LanePlace {
   readonly get: Code;
   set(value: Code): Code;
 }
@@ -107,12 +107,12 @@ export interface Place {
  * temporaries.
  */
 export interface Workspace {
-  readonly even: readonly Place[];
-  readonly odd: readonly Place[];
-  readonly parity: readonly Place[];
-  readonly effect: readonly Place[];
-  readonly row: readonly Place[];
-  readonly scratch: Place;
+  readonly even: readonly LanePlace[];
+  readonly odd: readonly LanePlace[];
+  readonly parity: readonly LanePlace[];
+  readonly effect: readonly LanePlace[];
+  readonly row: readonly LanePlace[];
+  readonly scratch: LanePlace;
   /** Byte offset of the next round constant. */
   readonly constant: Local;
 }
@@ -152,11 +152,11 @@ function vectorWorkspace(frame: FunctionFrame): Workspace {
   };
 }
 
-function inLocal(index: Local): Place {
+function inLocal(index: Local): LanePlace {
   return { get: local.get(index), set: (value) => local.set(index, value) };
 }
 
-function inMemory(address: number): Place {
+function inMemory(address: number): LanePlace {
   const base = i32.const(0);
   return { get: v128.load(base, address), set: (value) => v128.store(base, value, address) };
 }

@@ -1,5 +1,5 @@
 import { branchIf, type Code, i32, local, loop, sequence } from "./instructions.ts";
-import type { LaneKind, Place, Workspace } from "./lanes.ts";
+import type { LaneKind, LanePlace, Workspace } from "./lanes.ts";
 import { LANES } from "./memory.ts";
 import type { FunctionFrame } from "./wasm-binary.ts";
 
@@ -37,7 +37,7 @@ export function roundConstants(): Uint8Array {
 
 /** A lane in the generator: its place, and whether the place holds its complement. */
 export interface Lane {
-  readonly place: Place;
+  readonly place: LanePlace;
   readonly complemented: boolean;
 }
 
@@ -57,7 +57,7 @@ export class Permutation {
     this.space = kind.workspace(frame);
   }
 
-  get state(): readonly Place[] {
+  get state(): readonly LanePlace[] {
     return this.space.even;
   }
 
@@ -92,11 +92,11 @@ export class Permutation {
   }
 }
 
-function lanes(places: readonly Place[], complemented: readonly number[]): readonly Lane[] {
+function lanes(places: readonly LanePlace[], complemented: readonly number[]): readonly Lane[] {
   return places.map((place, i) => ({ place, complemented: complemented.includes(i) }));
 }
 
-type Position = "first" | "between" | "last";
+type RoundPosition = "first" | "between" | "last";
 
 /** Instructions, and the lanes that they set. */
 interface Emitted {
@@ -113,7 +113,7 @@ function emitRound(
   on: Permutation,
   from: State,
   to: readonly Lane[],
-  position: Position,
+  position: RoundPosition,
   offset: number,
 ): Code {
   const { kind, space } = on;
@@ -141,7 +141,7 @@ function emitRound(
  */
 function emitResult(
   { kind, space }: Permutation,
-  to: Place,
+  to: LanePlace,
   value: Code,
   x: number,
   y: number,

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Batch, Engine } from "../../../core/index.ts";
 import { MAX_BLOB_VAULTS } from "../../../core/protocol/blob-batch.ts";
-import { type BatchPlace, deriveBatch } from "../../../core/sealing/derive-batch.ts";
+import { type BatchToDerive, deriveBatch } from "../../../core/sealing/derive-batch.ts";
 import { SealingThread } from "../../../core/sealing/sealing-thread.ts";
 import { decodeRecord } from "../../../core/store/layout.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
@@ -64,7 +64,7 @@ function vaultsOf(count: number): VaultColumns {
 }
 
 /** The roots of a batch, which bind all that is derived of it. */
-function rootsOf(batch: Pick<BatchPlace, "mode" | "batchNumber">, vaults: VaultColumns) {
+function rootsOf(batch: Pick<BatchToDerive, "mode" | "batchNumber">, vaults: VaultColumns) {
   const { batchRoot, dataHash } = deriveBatch(batch, vaults, assetAt);
   return { batchRoot, dataHash };
 }

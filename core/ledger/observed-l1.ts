@@ -6,7 +6,7 @@ import { keyOf } from "../store/store-keys.ts";
 import { bySeries } from "./open-batch.ts";
 
 /** The state of L1 as it was last told, and whether this store's history is still L1's. */
-export class L1State {
+export class ObservedL1 {
   readonly portals = new RecordTable(keyOf.portal, records.portalRecord, "chainId");
   /** Mints that L1's history lacks, by the number of their batch. */
   readonly lost = bySeries(() => new Table<number, readonly records.LostRecord[]>());
