@@ -28,11 +28,11 @@ test("README's sentences have the table's figures", () => {
   const { blobs, validium, calldata } = yearOfMinutes(GAS_PAGE, PRICES);
   const text = README.replaceAll("\n", " ");
   expect(text).toContain(
-    `costs ${blobs} a year in blobs, ${validium} as validium on Base, and ${calldata} in calldata on Base if it holds 64 mints`,
+    `costs ${blobs} a year in blobs, ${validium} as validium on Base, and ${calldata} in calldata on Base (batches of 64 mints)`,
   );
   const direct = costOf(README, "ERC-721 minted on Base, 100 a transaction") ?? "";
   expect(direct).toMatch(/^\$47\d$/);
-  expect(text).toContain("a million direct mints cost some $470 to new owners");
+  expect(text).toContain("a million direct mints to new owners cost some $470 (");
   const many = ["ERC-1155 minted on Base, 100 ids at once", "ERC721A on Base"].map((choice) =>
     costOf(README, choice),
   );
