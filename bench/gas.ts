@@ -25,7 +25,7 @@ if (option === "--prices") {
   const { blobs, validium, calldata } = yearOfMinutes(page, { l1, blob, ether, base });
   const year = [
     `A batch each minute costs ${blobs} a year in blobs, ${validium} as validium on Base,`,
-    `and ${calldata} in calldata on Base if it holds 64 mints.`,
+    `and ${calldata} in calldata on Base (batches of 64 mints).`,
   ].join(" ");
   process.stdout.write(`${priceTable(page, { l1, blob, ether, base })}\n\n${year}\n`);
 } else if (others.length > 0 || (option !== undefined && option !== "--json")) {
