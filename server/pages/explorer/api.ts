@@ -160,7 +160,7 @@ export async function readOwnVaults(
   return { vaults, next: pagination.nextCursor };
 }
 
-export type Order = client.OwnersOrder;
+export type OwnersOrder = client.OwnersOrder;
 export type Market = client.OwnerMarkets["data"][number];
 export type MarketAsset = client.OwnerMarketAsset;
 
@@ -168,7 +168,7 @@ const ORDERS = "/owner/v1/orders";
 const ofMarket = (applicationId: string) => `/owner/v1/markets/${applicationId}`;
 
 /** The owner's newest orders. */
-export async function readOwnOrders(signedIn: SignedIn): Promise<readonly Order[]> {
+export async function readOwnOrders(signedIn: SignedIn): Promise<readonly OwnersOrder[]> {
   return (await jsonAsOwner<client.OwnersOrderPage>(signedIn, `${ORDERS}?limit=100`)).data;
 }
 
@@ -196,13 +196,13 @@ export async function readOffers(
   signedIn: SignedIn,
   { applicationId }: Market,
   cursor: string | null,
-): Promise<{ readonly offers: readonly Order[]; readonly next: string | null }> {
+): Promise<{ readonly offers: readonly OwnersOrder[]; readonly next: string | null }> {
   const after = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
   const path = `${ofMarket(applicationId)}/orders?limit=24${after}`;
   const { data, pagination } = await jsonAsOwner<client.OwnersOrderPage>(signedIn, path);
   return { offers: data, next: pagination.nextCursor };
 }
 
-export async function cancelOrder(signedIn: SignedIn, { orderId }: Order): Promise<void> {
+export async function cancelOrder(signedIn: SignedIn, { orderId }: OwnersOrder): Promise<void> {
   await asOwner(signedIn, `${ORDERS}/${orderId}`, undefined, "DELETE");
 }

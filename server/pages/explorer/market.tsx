@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Action, Button, Notice, OnDemand, Shown, useLoad } from "../shared/parts.tsx";
 import { Picture, textIn, useMetadata } from "../shared/tokens.tsx";
-import { cancelOrder, type Market, type Order, readOffers } from "./api.ts";
+import { cancelOrder, type Market, type OwnersOrder, readOffers } from "./api.ts";
 import type { Own } from "./own-state.ts";
 import { Notices } from "./own-tokens.tsx";
 import { CALM_MS, dayOf, itemText, leftOf } from "./own-vaults.tsx";
@@ -13,7 +13,7 @@ import { type Deal, DealText, prepareFill, signDeal, vaultWith } from "./owner-t
 export function MarketPage({ own }: { own: Own }) {
   const [deal, setDeal] = useState<Deal | null>(null);
   const mine = own.orders.filter(({ status }) => status === "open" || status === "filled");
-  const buy = (order: Order) =>
+  const buy = (order: OwnersOrder) =>
     own.run(async () => {
       setDeal(await prepareFill(own.signedIn, order, payingVault(own, order)));
       return [];
@@ -59,7 +59,7 @@ export function MarketPage({ own }: { own: Own }) {
 }
 
 /** The vault that pays an order; throws what the owner can do when none does alone. */
-function payingVault({ holdings, standingOf }: Own, { want }: Order) {
+function payingVault({ holdings, standingOf }: Own, { want }: OwnersOrder) {
   const path = want.tokenId === null ? want.assetId : `${want.assetId}/${want.tokenId}`;
   const { held = [] } = holdings.find((each) => each.path === path) ?? {};
   const ready = held.filter((vault) => standingOf(vault).kind === "ready");
@@ -76,7 +76,7 @@ function payingVault({ holdings, standingOf }: Own, { want }: Order) {
 interface OffersProps {
   own: Own;
   market: Market;
-  onBuy: (order: Order) => unknown;
+  onBuy: (order: OwnersOrder) => unknown;
 }
 
 function Offers(props: OffersProps) {
@@ -96,7 +96,7 @@ function Offers(props: OffersProps) {
 }
 
 interface OfferListProps extends OffersProps {
-  offers: readonly Order[];
+  offers: readonly OwnersOrder[];
   next: string | null;
 }
 
@@ -130,7 +130,7 @@ function OfferList({ own, market, onBuy, offers, next }: OfferListProps) {
 
 interface OfferProps {
   own: Own;
-  order: Order;
+  order: OwnersOrder;
   children: ComponentChildren;
 }
 
@@ -169,7 +169,7 @@ function Offer({ own, order, children }: OfferProps) {
 }
 
 /** Takes an offer off the page, with true words on what that means. */
-export function Unlist({ own, order, main }: { own: Own; order: Order; main?: boolean }) {
+export function Unlist({ own, order, main }: { own: Own; order: OwnersOrder; main?: boolean }) {
   if (order.status !== "open") return null;
   const ask = `Nobody sees the offer any more. But whoever has its signature, such as the operator, can still settle it at this price until ${dayOf(order.deadline)}. Take it back?`;
   return (

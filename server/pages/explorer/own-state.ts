@@ -1,5 +1,5 @@
-import type { Market, MarketAsset, Order, OwnVault, SignedIn } from "./api.ts";
-import type { Holding, Standing } from "./own-vaults.tsx";
+import type { Market, MarketAsset, OwnersOrder, OwnVault, SignedIn } from "./api.ts";
+import type { Holding, ShownStanding } from "./own-vaults.tsx";
 import type { Act } from "./owner-acts.tsx";
 
 /** An application in which the owner can trade, with its tokens. */
@@ -14,7 +14,7 @@ export interface Own {
   /** Whether these are all tokens of the owner. */
   readonly isWhole: boolean;
   /** The newest first. */
-  readonly orders: readonly Order[];
+  readonly orders: readonly OwnersOrder[];
   readonly markets: readonly OwnMarket[];
   /** Whether the owner wants images of other hosts. */
   readonly asked: boolean;
@@ -22,7 +22,7 @@ export interface Own {
   readonly busy: boolean;
   /** The act before could not do these. */
   readonly notices: readonly string[];
-  standingOf(vault: OwnVault): Standing;
+  standingOf(vault: OwnVault): ShownStanding;
   /** Acts, and shows what was refused. Resolves with whether nothing was. */
   run(work: (act: Act) => Promise<readonly string[]>): Promise<boolean>;
   /** Reads the orders again. */

@@ -6,7 +6,7 @@ import { Button, More, Notice, onSent } from "../shared/parts.tsx";
 import { isImage, Picture } from "../shared/tokens.tsx";
 import type { OwnVault } from "./api.ts";
 import type { Own } from "./own-state.ts";
-import { type Holding, leftOf, type Standing, useLook } from "./own-vaults.tsx";
+import { type Holding, leftOf, type ShownStanding, useLook } from "./own-vaults.tsx";
 import * as acts from "./owner-acts.tsx";
 import { settings } from "./source.tsx";
 
@@ -252,7 +252,7 @@ export function summaryOf(
   vaults: readonly OwnVault[],
   standingOf: Own["standingOf"],
   amountOf: (units: bigint) => string,
-): Standing {
+): ShownStanding {
   const [first, ...more] = vaults;
   if (first === undefined) return { text: "It is gone.", kind: "spent" };
   const { text, kind } = standingOf(first);
@@ -270,7 +270,7 @@ export function summaryOf(
 }
 
 /** The fates of several vaults, each once. */
-function goneText(standings: readonly Standing[]): ComponentChildren {
+function goneText(standings: readonly ShownStanding[]): ComponentChildren {
   return [...new Set(standings.map(({ text }) => text))].flatMap((text, i) =>
     i === 0 ? [text] : [" ", text],
   );

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { brief, grouped } from "../shared/format.ts";
 import { useLoad } from "../shared/parts.tsx";
 import { Amount, amountText, textIn, useMetadata } from "../shared/tokens.tsx";
-import { type Order, type OwnVault, readOwnVaults, type SignedIn } from "./api.ts";
+import { type OwnersOrder, type OwnVault, readOwnVaults, type SignedIn } from "./api.ts";
 import { fateOf } from "./transfer-view.tsx";
 
 // The owner's vaults as the server has them, and the words in which the page shows them.
@@ -95,7 +95,7 @@ export function useLook(vault: OwnVault) {
 }
 
 /** One side of an order in words. */
-export function itemText({ tokenId, name, symbol, amountDecimal }: Order["give"]): string {
+export function itemText({ tokenId, name, symbol, amountDecimal }: OwnersOrder["give"]): string {
   if (tokenId === null) return `${grouped(amountDecimal)} ${symbol}`;
   return amountDecimal === "1"
     ? numbered(name, tokenId)
@@ -112,7 +112,7 @@ export function isGone({ standing }: OwnVault): boolean {
   return ["withdrawn", "renewed", "traded", "given", "redeemed", "failed"].includes(standing);
 }
 
-export interface Standing {
+export interface ShownStanding {
   readonly text: ComponentChildren;
   /**
    * `ready` can be selected, `waiting` is on its way, `spent` and `failed` have come to their end.
@@ -135,7 +135,11 @@ export const isOnL1 = (status: string) => status === "settled" || status === "fi
  * @param isRelayed - whether the operator pays for its owners
  * @param order - the newest order of the vault
  */
-export function standingAt(vault: OwnVault, isRelayed: boolean, order?: Order): Standing {
+export function standingAt(
+  vault: OwnVault,
+  isRelayed: boolean,
+  order?: OwnersOrder,
+): ShownStanding {
   const { standing, transfer, withdrawal, withdrawnBalance, refusal } = vault;
   if (standing === "arriving")
     return { text: "On its way to you: its batch is not sealed yet.", kind: "waiting" };
@@ -177,7 +181,7 @@ export function standingAt(vault: OwnVault, isRelayed: boolean, order?: Order): 
   return { text: [taken, ` of it is gone already. ${can}`], kind: "ready" };
 }
 
-function tradedFor(order: Order | undefined): string {
+function tradedFor(order: OwnersOrder | undefined): string {
   if (order?.status !== "settled") return "It is somebody else's, by a trade.";
   return `Traded for ${itemText(order.want)}.`;
 }

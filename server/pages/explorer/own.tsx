@@ -15,7 +15,7 @@ import {
   CALM_MS,
   holdingsOf,
   isGone,
-  type Standing,
+  type ShownStanding,
   standingAt,
   useOwnVaults,
 } from "./own-vaults.tsx";
@@ -46,7 +46,7 @@ export function OwnPages({ signedIn }: { signedIn: SignedIn }) {
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
   const { told, given } = useRef({
     /** Standings that acts have told, and when the server last knew something new of each token. */
-    told: new Map<bigint, Standing & { readonly since: string }>(),
+    told: new Map<bigint, ShownStanding & { readonly since: string }>(),
     given: new Map() as Act["given"],
   }).current;
   const vaults = own.value?.vaults ?? [];
@@ -63,7 +63,7 @@ export function OwnPages({ signedIn }: { signedIn: SignedIn }) {
   useEffect(() => say([]), [path]);
 
   /** The word of an act counts until the server knows more. */
-  function standingOf(vault: OwnVault): Standing {
+  function standingOf(vault: OwnVault): ShownStanding {
     const said = told.get(vault.vaultId);
     const isKnown = isGone(vault) || (said?.kind !== "spent" && said?.since !== vault.updatedAt);
     if (said !== undefined && !isKnown) return said;

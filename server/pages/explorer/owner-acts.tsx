@@ -10,7 +10,7 @@ import { Amount } from "../shared/tokens.tsx";
 import { accountsOf, switchChain } from "../shared/wallets.tsx";
 import type { Entry, ExitKit } from "../withdraw/main.tsx";
 import { asOwner, jsonAsOwner, type OwnVault, type SignedIn } from "./api.ts";
-import { leftOf, numbered, ON_THE_WAY, PAID, type Standing } from "./own-vaults.tsx";
+import { leftOf, numbered, ON_THE_WAY, PAID, type ShownStanding } from "./own-vaults.tsx";
 import { settings, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
 
@@ -22,7 +22,7 @@ export interface Act {
   /** The transfers by which this page has given vaults away. */
   readonly given: Map<bigint, string>;
   /** Shows how a vault stands, before the server tells it. */
-  change(vaultId: bigint, text: Standing["text"], kind: Standing["kind"]): void;
+  change(vaultId: bigint, text: ShownStanding["text"], kind: ShownStanding["kind"]): void;
 }
 
 /** Most vaults of one signature, when the operator pays for as many a day. */
@@ -175,7 +175,7 @@ export async function renew(
   const [kit, ...kits] = await Promise.all(some.map((vault) => kitOf(signedIn, vault)));
   if (kit === undefined) return [];
   await switchChain(provider, kit.settlement.chainId);
-  const tell = (text: string, kind: Standing["kind"]) => {
+  const tell = (text: string, kind: ShownStanding["kind"]) => {
     for (const { vaultId } of some) change(vaultId, text, kind);
   };
   await send(provider, address, [kit, ...kits], () => tell(SENT, "waiting")).catch(
@@ -226,21 +226,21 @@ export function Question({ onSign, onCancel, children }: QuestionProps) {
 }
 
 /** A vault, and how much of it moves; null for all that is left. */
-export interface Part {
+export interface MovedVault {
   readonly vault: OwnVault;
   readonly units: bigint | null;
 }
 
 /** All that is left of each vault. */
-export const whole = (vaults: readonly OwnVault[]): readonly Part[] =>
+export const whole = (vaults: readonly OwnVault[]): readonly MovedVault[] =>
   vaults.map((vault) => ({ vault, units: null }));
 
 /**
  * The fewest vaults that have so many units together, of the last one perhaps a part. Null when all
  * of them have less.
  */
-export function partsOf(vaults: readonly OwnVault[], units: bigint): readonly Part[] | null {
-  const parts: Part[] = [];
+export function partsOf(vaults: readonly OwnVault[], units: bigint): readonly MovedVault[] | null {
+  const parts: MovedVault[] = [];
   let missing = units;
   const largest = [...vaults].sort((a, b) => Number(leftOf([b]) - leftOf([a])));
   for (const vault of largest) {
@@ -253,7 +253,7 @@ export function partsOf(vaults: readonly OwnVault[], units: bigint): readonly Pa
 }
 
 /** Says what a gift or a redemption does; the zero address in place of a receiver redeems. */
-export function GiftText({ parts, to }: { parts: readonly Part[]; to: Hex | null }) {
+export function GiftText({ parts, to }: { parts: readonly MovedVault[]; to: Hex | null }) {
   return (
     <>
       <p>
@@ -291,7 +291,7 @@ export function GiftText({ parts, to }: { parts: readonly Part[]; to: Hex | null
  */
 export async function giveAway(
   { signedIn, given, change }: Act,
-  parts: readonly Part[],
+  parts: readonly MovedVault[],
   to: Hex | null,
 ): Promise<string[]> {
   for (let first = 0; first < parts.length; first += settings.relayVaults) {

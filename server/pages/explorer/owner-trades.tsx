@@ -3,7 +3,13 @@ import type * as client from "../../client/index.ts";
 import { itemOf, requireOrder } from "../../client/trade.ts";
 import { grouped } from "../shared/format.ts";
 import { code } from "../shared/parts.tsx";
-import { jsonAsOwner, type MarketAsset, type Order, type OwnVault, type SignedIn } from "./api.ts";
+import {
+  jsonAsOwner,
+  type MarketAsset,
+  type OwnersOrder,
+  type OwnVault,
+  type SignedIn,
+} from "./api.ts";
 import { dayOf, leftOf, numbered } from "./own-vaults.tsx";
 import { type Act, signAsked } from "./owner-acts.tsx";
 import { settlement } from "./source.tsx";
@@ -13,7 +19,7 @@ import { settlement } from "./source.tsx";
 const ANYBODY: Hex = `0x${"00".repeat(20)}`;
 
 /** A token on one side of an order. */
-type Side = Pick<Order["give"], "name" | "symbol" | "quantum" | "decimals" | "tokenId">;
+type Side = Pick<OwnersOrder["give"], "name" | "symbol" | "quantum" | "decimals" | "tokenId">;
 
 /** An order that the server has prepared, the page has checked, and nobody has signed. */
 export interface Deal {
@@ -70,7 +76,7 @@ export async function prepareSale(
 /** Prepares the counter-order that takes an order, paid from a vault. */
 export async function prepareFill(
   signedIn: SignedIn,
-  order: Order,
+  order: OwnersOrder,
   vault: OwnVault,
 ): Promise<Deal> {
   const vaultId = String(vault.vaultId);
@@ -102,7 +108,7 @@ export async function signDeal({ signedIn }: Act, deal: Deal): Promise<string[]>
   const { prepared, path, check } = deal;
   const { chainId } = await settlement();
   const signature = await signAsked(signedIn, "order", prepared, chainId, check);
-  await jsonAsOwner<Order>(signedIn, path, { ...prepared.typedData.message, signature });
+  await jsonAsOwner<OwnersOrder>(signedIn, path, { ...prepared.typedData.message, signature });
   return [];
 }
 

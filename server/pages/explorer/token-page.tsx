@@ -199,7 +199,7 @@ function unitsIn(fields: FormData, name: string, of: Pick<OwnVault, "decimals" |
 
 function Give(props: FormProps) {
   const { own, holding, ready, end } = props;
-  const [gift, setGift] = useState<{ parts: readonly acts.Part[]; to: Hex } | null>(null);
+  const [gift, setGift] = useState<{ parts: readonly acts.MovedVault[]; to: Hex } | null>(null);
   const { newest } = holding;
   const { amountOf } = useLook(newest);
   const movable = ready.filter(({ hops }) => hops < 8);
@@ -239,7 +239,7 @@ function Give(props: FormProps) {
 }
 
 interface SignProps extends FormProps {
-  parts: readonly acts.Part[];
+  parts: readonly acts.MovedVault[];
   to: Hex | null;
 }
 

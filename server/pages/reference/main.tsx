@@ -12,10 +12,10 @@ import {
 } from "../shared/parts.tsx";
 
 // biome-ignore lint/suspicious/noExplicitAny: a part of the OpenAPI document; test/server/openapi.test.ts holds its form.
-type Part = Readonly<Record<string, any>>;
-type Listed = readonly [method: string, path: string, operation: Part];
+type DocumentPart = Readonly<Record<string, any>>;
+type Listed = readonly [method: string, path: string, operation: DocumentPart];
 
-let schemas: Part = {};
+let schemas: DocumentPart = {};
 /** An API key or a token. It stays in memory, and ends with the page. */
 let credential = "";
 const pretty = (value: unknown) =>
@@ -47,10 +47,10 @@ function Fold({
   );
 }
 
-const nameIn = ({ $ref }: Part) => $ref?.slice($ref.lastIndexOf("/") + 1);
-const resolved = (schema: Part): Part => schemas[nameIn(schema)] ?? schema;
+const nameIn = ({ $ref }: DocumentPart) => $ref?.slice($ref.lastIndexOf("/") + 1);
+const resolved = (schema: DocumentPart): DocumentPart => schemas[nameIn(schema)] ?? schema;
 
-function typeOf(schema: Part): string {
+function typeOf(schema: DocumentPart): string {
   const { type = "any", format, items, anyOf, oneOf, allOf, enum: values } = schema;
   if (schema.$ref !== undefined) return nameIn(schema);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -63,17 +63,17 @@ function typeOf(schema: Part): string {
 }
 
 /** The objects that a schema holds, whose fields can be shown. */
-function objectsIn(schema: Part): readonly Part[] {
+function objectsIn(schema: DocumentPart): readonly DocumentPart[] {
   const { properties, items, anyOf, oneOf, allOf } = resolved(schema);
   if (properties !== undefined) return [resolved(schema)];
   return [...(items ? [items] : []), ...(anyOf ?? oneOf ?? allOf ?? [])].flatMap(objectsIn);
 }
 
-function Fields({ of }: { of: Part }) {
+function Fields({ of }: { of: DocumentPart }) {
   const objects = objectsIn(of);
   if (objects.length === 0) return null;
-  const fieldsOf = ({ properties, required = [] }: Part) =>
-    Object.entries<Part>(properties).map(([name, schema]) => (
+  const fieldsOf = ({ properties, required = [] }: DocumentPart) =>
+    Object.entries<DocumentPart>(properties).map(([name, schema]) => (
       <li key={name}>
         {code(name)} {typeOf(schema)} {required.includes(name) && <strong>required</strong>}
         <Text of={schema.description ?? resolved(schema).description} />
@@ -87,8 +87,8 @@ function Fields({ of }: { of: Part }) {
   );
 }
 
-function Media({ of = {} }: { of?: Part | undefined }) {
-  return Object.entries<Part>(of).map(([type, { schema = {}, example }]) => (
+function Media({ of = {} }: { of?: DocumentPart | undefined }) {
+  return Object.entries<DocumentPart>(of).map(([type, { schema = {}, example }]) => (
     <div key={type}>
       <p>{`${type}: ${typeOf(schema)}`}</p>
       <Fields of={schema} />
@@ -106,11 +106,14 @@ function Long({ text }: { text: string }) {
 async function send([method, path, { parameters, security, requestBody }]: Listed, form: FormData) {
   const said = (name: string) => String(form.get(name) ?? "").trim();
   const given = (place: string) =>
-    parameters.filter((one: Part) => one.in === place && said(one.name) !== "");
-  const query = new URLSearchParams(given("query").map(({ name }: Part) => [name, said(name)]));
-  const headers = new Headers(given("header").map(({ name }: Part) => [name, said(name)]));
-  if (security.some((one: Part) => "personSignIn" in one)) headers.set("mintmark-console", "1");
-  if (security.some((one: Part) => "ownerPage" in one)) headers.set("mintmark-owner", "1");
+    parameters.filter((one: DocumentPart) => one.in === place && said(one.name) !== "");
+  const query = new URLSearchParams(
+    given("query").map(({ name }: DocumentPart) => [name, said(name)]),
+  );
+  const headers = new Headers(given("header").map(({ name }: DocumentPart) => [name, said(name)]));
+  if (security.some((one: DocumentPart) => "personSignIn" in one))
+    headers.set("mintmark-console", "1");
+  if (security.some((one: DocumentPart) => "ownerPage" in one)) headers.set("mintmark-owner", "1");
   if (security.length > 0 && credential.startsWith("eyJ"))
     headers.set("authorization", `Bearer ${credential}`);
   else if (security.length > 0 && credential !== "") headers.set("x-api-key", credential);
@@ -135,17 +138,19 @@ function Try({ listed }: { listed: Listed }) {
   const { parameters, requestBody, operationId } = listed[2];
   const [sent, setSent] = useState<Awaited<ReturnType<typeof send>> | null>(null);
   const { busy, error, run } = useAction();
-  const [media] = Object.values<Part>(requestBody?.content ?? {});
+  const [media] = Object.values<DocumentPart>(requestBody?.content ?? {});
   const submit = onSent((fields) => run(async () => setSent(await send(listed, fields))));
   return (
     <form class="claim" autocomplete="off" aria-label={`Try ${operationId}`} onSubmit={submit}>
-      {parameters.map(({ name, in: place, required = false, description, schema }: Part) => (
-        <label key={name}>
-          {code(name)} {place}, {typeOf(schema)} {required && <strong>required</strong>}
-          <Text of={description ?? schema.description} />
-          <input name={name} required={required} />
-        </label>
-      ))}
+      {parameters.map(
+        ({ name, in: place, required = false, description, schema }: DocumentPart) => (
+          <label key={name}>
+            {code(name)} {place}, {typeOf(schema)} {required && <strong>required</strong>}
+            <Text of={description ?? schema.description} />
+            <input name={name} required={required} />
+          </label>
+        ),
+      )}
       {media && (
         <label>
           Body
@@ -171,7 +176,7 @@ function Entry({ listed }: { listed: Listed }) {
       <strong>{method}</strong> {code(path)} <span class="quiet">{summary}</span>
     </>
   );
-  const answers = Object.entries<Part>(responses).map(
+  const answers = Object.entries<DocumentPart>(responses).map(
     ([status, { description: meaning, content }]) => (
       <Fold key={status} title={`Answer ${status}`}>
         {() => [<Text key="meaning" of={meaning} />, <Media key="content" of={content} />]}
@@ -190,11 +195,13 @@ function Entry({ listed }: { listed: Listed }) {
   );
 }
 
-function Reference({ of: { info, tags, paths } }: { of: Part }) {
+function Reference({ of: { info, tags, paths } }: { of: DocumentPart }) {
   const [filter, setFilter] = useState("");
   useEffect(() => document.getElementById(location.hash.slice(1))?.scrollIntoView(), []);
-  const all = Object.entries<Part>(paths).flatMap(([path, methods]) =>
-    Object.entries<Part>(methods).map(([method, one]): Listed => [method.toUpperCase(), path, one]),
+  const all = Object.entries<DocumentPart>(paths).flatMap(([path, methods]) =>
+    Object.entries<DocumentPart>(methods).map(
+      ([method, one]): Listed => [method.toUpperCase(), path, one],
+    ),
   );
   const wanted = all.filter(([method, path, { summary, operationId }]) =>
     `${method} ${path} ${summary} ${operationId}`.toLowerCase().includes(filter),
@@ -220,7 +227,7 @@ function Reference({ of: { info, tags, paths } }: { of: Part }) {
           onInput={(event) => setFilter(event.currentTarget.value.toLowerCase())}
         />
       </div>
-      {tags.map(({ name, description }: Part) => (
+      {tags.map(({ name, description }: DocumentPart) => (
         <section key={name} aria-label={name} hidden={listedIn(name).length === 0}>
           <h2>{name}</h2>
           <p class="quiet">{description}</p>
@@ -235,7 +242,7 @@ function Reference({ of: { info, tags, paths } }: { of: Part }) {
 
 function App() {
   const read = async () => {
-    const document: Part = await (await fetch("/openapi.json")).json();
+    const document: DocumentPart = await (await fetch("/openapi.json")).json();
     schemas = document.components.schemas;
     return document;
   };
