@@ -60,14 +60,14 @@ interface Series {
   readonly beginnings?: readonly Beginning[];
 }
 
-type Commit = (batch: number) => Promise<Hash>;
+type CommitBatch = (batch: number) => Promise<Hash>;
 
 /**
  * The batches of a fresh contract for each series: the mean of the steady ones, and the beginnings.
  */
 async function measured<S extends Series>(
   all: readonly S[],
-  committing: (chain: GasChain, wanted: S) => Commit,
+  committing: (chain: GasChain, wanted: S) => CommitBatch,
 ) {
   const measurements: Measurement[] = [];
   for (const wanted of all) {

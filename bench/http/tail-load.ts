@@ -117,9 +117,9 @@ async function drop({ run, port, rows, tenants: [, , third] }: TailPlan, begin: 
   return { dropId: (JSON.parse(text) as { readonly dropId: string }).dropId };
 }
 
-type Part = (plan: TailPlan, begin: Promise<unknown>) => Promise<object>;
+type LoadPart = (plan: TailPlan, begin: Promise<unknown>) => Promise<object>;
 
-const PARTS: Readonly<Record<string, Part>> = {
+const PARTS: Readonly<Record<string, LoadPart>> = {
   rates,
   singles,
   bulk,
