@@ -147,17 +147,19 @@ function jsonOf(mint: unknown): string {
 
 /**
  * Runs every check of a mint on the entries of new links, as if one owner claimed all of them now.
+ *
+ * @param newIndexes - where the new links are in the claims
  */
 async function checkEntries(
   context: EngineContext,
   principal: Principal,
   claims: readonly NewClaim[],
-  fresh: readonly number[],
+  newIndexes: readonly number[],
   signal?: AbortSignal,
 ): Promise<void> {
-  const [first] = fresh;
+  const [first] = newIndexes;
   if (first === undefined) return;
-  const mints = fresh.map((i) => claims[i]?.mint);
+  const mints = newIndexes.map((i) => claims[i]?.mint);
   try {
     await checkMint(
       context,
@@ -170,7 +172,7 @@ async function checkEntries(
     const issues = error.issues.map((issue): Issue => {
       const [, entry, rest = ""] = /^\/users\/0\/mints\/(\d+)(.*)$/.exec(issue.pointer) ?? [];
       if (entry === undefined) return issue;
-      return { ...issue, pointer: `/claims/${fresh[Number(entry)]}/mint${rest}` };
+      return { ...issue, pointer: `/claims/${newIndexes[Number(entry)]}/mint${rest}` };
     });
     const { code, moreIssues } = error;
     throw new MintmarkError(code, `${issues[0]?.pointer}: ${issues[0]?.detail}`, {

@@ -113,8 +113,11 @@ export function recordFillRefused(
   const reason = requireText("failure", failure, 2_000);
   return changeFill(context, takerId, wait, ({ maker, taker }, ledger, group) => {
     if (taker.failure === reason) return;
-    const facts = { orderId: taker.orderId, failure: reason };
-    const { time } = ledger.journal.record(group, { kind: "fillRefused", ...facts });
+    const { time } = ledger.journal.record(group, {
+      kind: "fillRefused",
+      orderId: taker.orderId,
+      failure: reason,
+    });
     for (const side of [maker, taker])
       putOrder(ledger, group, { ...side, failure: reason, updatedAt: time }, side);
   });
@@ -142,8 +145,11 @@ export function recordFillFailed(
 ): Promise<void> {
   const reason = requireText("failure", failure, 2_000);
   return changeFill(context, takerId, wait, ({ maker, taker }, ledger, group) => {
-    const facts = { orderId: taker.orderId, failure: reason };
-    const { time } = ledger.journal.record(group, { kind: "fillFailed", ...facts });
+    const { time } = ledger.journal.record(group, {
+      kind: "fillFailed",
+      orderId: taker.orderId,
+      failure: reason,
+    });
     const parted = { counterId: null, l1TxHash: null, updatedAt: time } as const;
     putOrder(ledger, group, { ...maker, ...parted, status: "open", failure: null }, maker);
     putOrder(ledger, group, { ...taker, ...parted, status: "stale", failure: reason }, taker);

@@ -195,7 +195,7 @@ async function requireNotListed(ledger: Ledger, orderId: Uuid): Promise<Uuid> {
   return orderId;
 }
 
-interface Signed {
+interface SignedOrder {
   readonly offered: Offered;
   readonly message: OrderMessage;
   readonly digest: Hash;
@@ -210,7 +210,7 @@ async function signedOrder(
   caller: VaultCaller,
   request: OrderRequest,
   options?: SignedOptions,
-): Promise<Signed | Uuid> {
+): Promise<SignedOrder | Uuid> {
   requireCaller(caller);
   const offered = await offeredVault(ledger, caller, request.vaultId);
   const message = canonical(request);
@@ -237,7 +237,7 @@ function cancellationOf(ledger: Ledger, owner: Address, id: Hash | VaultId): Buf
 }
 
 /** The keys that {@link requireOwnSide} needs, first among those of a transition. */
-function ownKeys(ledger: Ledger, { offered, message, digest }: Signed): Buffer[] {
+function ownKeys(ledger: Ledger, { offered, message, digest }: SignedOrder): Buffer[] {
   return [
     keyOf.orderDigest(digest),
     keyOf.activity(message.vaultId),
@@ -251,7 +251,7 @@ function ownKeys(ledger: Ledger, { offered, message, digest }: Signed): Buffer[]
 function requireOwnSide(
   ledger: Ledger,
   group: Group,
-  { offered, message }: Signed,
+  { offered, message }: SignedOrder,
   [, activity, isCancelled, isVaultCancelled]: readonly (Buffer | undefined)[],
 ): ActivityRecord {
   ledger.l1.requirePromising();
@@ -272,7 +272,7 @@ function requireOwnSide(
 function placing(
   ledger: Ledger,
   caller: VaultCaller,
-  signed: Signed & { readonly replaced: OrderRecord | null },
+  signed: SignedOrder & { readonly replaced: OrderRecord | null },
 ): Transition<Taken> {
   const { offered, replaced } = signed;
   const keys = [
@@ -346,7 +346,7 @@ function requireTakeable(
 function filling(
   ledger: Ledger,
   caller: VaultCaller,
-  signed: Signed & { readonly order: OrderRecord; readonly makers: Offered },
+  signed: SignedOrder & { readonly order: OrderRecord; readonly makers: Offered },
 ): Transition<Taken> {
   const own = ownKeys(ledger, signed);
   const keys = [...own, ...makersKeys(ledger, signed.order)];
@@ -405,7 +405,7 @@ const REPLACED = "The owner has listed the vault anew.";
 function placed(
   ledger: Ledger,
   group: Group,
-  { offered, message, digest, signature }: Signed,
+  { offered, message, digest, signature }: SignedOrder,
 ): OrderRecord {
   const { vault, asset } = offered;
   const { applicationIndex, userIndex, owner: maker } = vault;

@@ -43,15 +43,15 @@ export async function createApplication(
   }, wait);
 }
 
-type ChangedFacts =
+type ChangedFields =
   | Pick<ApplicationRecord, "suspended">
   | Pick<ApplicationRecord, "dataAvailabilityMode">;
 
 export function applicationsOf(context: EngineContext): Applications {
-  const change = (applicationId: Uuid, facts: ChangedFacts, wait?: WaitOptions) =>
+  const change = (applicationId: Uuid, fields: ChangedFields, wait?: WaitOptions) =>
     context.change((ledger, group) => {
       const application = ledger.tenants.application(applicationId, group);
-      const changed = { ...application, ...facts };
+      const changed = { ...application, ...fields };
       const { applicationIndex, suspended, dataAvailabilityMode } = changed;
       if (application.dataAvailabilityMode !== dataAvailabilityMode)
         ledger.journal.record(group, {

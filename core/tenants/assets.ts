@@ -51,7 +51,7 @@ export async function addAsset(
     if (applicationIndex !== null) requireFew(ledger, applicationIndex);
     const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);
-    const listed = putFacts(ledger, group, record, "assetWhitelisted", { whitelisted: true });
+    const listed = putFields(ledger, group, record, "assetWhitelisted", { whitelisted: true });
     putEnabled(ledger, group, { ...record, applicationIndex }, true);
     // Readers see it enabled only after the write.
     return { ...assetView(ledger, listed, null), enabled: true };
@@ -66,10 +66,10 @@ function putAdded(
 ): AssetRecord {
   const assetIndex = ledger.tenants.assets.view(group).size;
   const { time } = ledger.journal.record(group, { ...given, assetIndex, applicationIndex });
-  const { kind: _, ...facts } = given;
+  const { kind: _, ...fields } = given;
   const record: AssetRecord = {
     ...emptyOf(assetRecord),
-    ...facts,
+    ...fields,
     assetIndex,
     applicationIndex,
     createdAt: time,
@@ -78,24 +78,24 @@ function putAdded(
   return record;
 }
 
-/** Journals facts of an asset, and writes it with them, unless it has them all. */
-function putFacts(
+/** Journals fields of an asset, and writes it with them, unless it has them all. */
+function putFields(
   ledger: TenantLedger,
   group: Group,
   asset: AssetRecord,
   kind: "assetWhitelisted" | "assetRegistered" | "assetChanged" | "assetFault",
-  facts: Partial<AssetRecord>,
+  fields: Partial<AssetRecord>,
 ): AssetRecord {
-  if (hasFacts(asset, facts)) return asset;
-  ledger.journal.record(group, { kind, assetIndex: asset.assetIndex, ...facts } as Entry);
-  const changed = { ...asset, ...facts };
+  if (hasFields(asset, fields)) return asset;
+  ledger.journal.record(group, { kind, assetIndex: asset.assetIndex, ...fields } as Entry);
+  const changed = { ...asset, ...fields };
   ledger.tenants.putAsset(group, changed);
   return changed;
 }
 
-function hasFacts(asset: AssetRecord, facts: Partial<AssetRecord>): boolean {
-  const names = Object.keys(facts) as (keyof AssetRecord)[];
-  return names.every((name) => facts[name] === asset[name]);
+function hasFields(asset: AssetRecord, fields: Partial<AssetRecord>): boolean {
+  const names = Object.keys(fields) as (keyof AssetRecord)[];
+  return names.every((name) => fields[name] === asset[name]);
 }
 
 /** Changes an asset of an id. Resolves with it as the operator sees it. */
@@ -153,8 +153,8 @@ function changeAsset(
       firstTokenId: changes.firstTokenId === undefined ? firstTokenId : changes.firstTokenId,
     });
     const { kind: _, rawMintingBlobs, dataAvailabilityMode, ...fixed } = given;
-    if (hasFacts(known, fixed))
-      return putFacts(ledger, group, known, "assetChanged", {
+    if (hasFields(known, fixed))
+      return putFields(ledger, group, known, "assetChanged", {
         rawMintingBlobs,
         dataAvailabilityMode,
       });
@@ -162,11 +162,11 @@ function changeAsset(
     const enabled = putRemoved(ledger, group, known);
     let asset = putAdded(ledger, group, given, known.applicationIndex);
     if (known.whitelisted)
-      asset = putFacts(ledger, group, asset, "assetWhitelisted", { whitelisted: true });
+      asset = putFields(ledger, group, asset, "assetWhitelisted", { whitelisted: true });
     const isSameOnL1 = known.chainId === asset.chainId && known.assetType === asset.assetType;
     if (isSameOnL1 && known.registered) {
       const { registered, minterLocked, transferable } = known;
-      asset = putFacts(ledger, group, asset, "assetRegistered", {
+      asset = putFields(ledger, group, asset, "assetRegistered", {
         registered,
         minterLocked,
         transferable,
@@ -273,7 +273,7 @@ export function markAssetRegistered(
   wait?: WaitOptions,
 ): Promise<Asset> {
   return change(context, assetId, wait, (ledger, group, asset) => {
-    return putFacts(ledger, group, asset, "assetRegistered", {
+    return putFields(ledger, group, asset, "assetRegistered", {
       registered: true,
       minterLocked,
       transferable: transferable ?? asset.transferable,
@@ -298,7 +298,7 @@ export async function setMintingFault(
 ) {
   const reason = fault === null ? null : requireText("fault", fault, 2000);
   return change(context, assetId, wait, (ledger, group, asset) =>
-    putFacts(ledger, group, asset, "assetFault", { fault: reason }),
+    putFields(ledger, group, asset, "assetFault", { fault: reason }),
   );
 }
 
@@ -395,7 +395,7 @@ export function assetsOf(context: EngineContext): Assets {
   };
   const setWhitelisted = (whitelisted: boolean) => (assetId: Uuid, wait?: WaitOptions) =>
     change(context, assetId, wait, (ledger, group, asset) =>
-      putFacts(ledger, group, asset, "assetWhitelisted", { whitelisted }),
+      putFields(ledger, group, asset, "assetWhitelisted", { whitelisted }),
     );
   const setEnabled =
     (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
