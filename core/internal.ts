@@ -14,7 +14,7 @@ export type { Counts } from "./drops/progress.ts";
 export { DROP_FORMATS, type DropFormat, sentenceOf } from "./drops/rows.ts";
 export { type Survey, surveyOf } from "./drops/windows.ts";
 export { type EventJson, eventJson } from "./events/event-log.ts";
-export type { Creation } from "./l1/chain.ts";
+export type { ContractCreation } from "./l1/chain.ts";
 export { Followers } from "./ledger/followers.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
 export { parseJson } from "./mint/json.ts";
@@ -31,6 +31,6 @@ export { CHECKSUM_WRONG, checksumHolds, orNull, readSpelling, readUuid } from ".
 export { isSignatureRefused } from "./vaults/activity.ts";
 export {
   ForbiddenAddress,
-  type Reach,
   requireReachable,
+  type WebhookReach,
 } from "./webhooks/address-policy.ts";

@@ -10,7 +10,7 @@ import {
   type L1Reader,
   WebhookDispatcher,
 } from "../core/index.ts";
-import { type Creation, type Pace, pause } from "../core/internal.ts";
+import { type ContractCreation, type Pace, pause } from "../core/internal.ts";
 import { ordersOf } from "../core/orders/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type IdentityProvider } from "./http/access/access-token.ts";
@@ -36,7 +36,7 @@ import { engineChecks, type ReadinessCheck, recentFindings } from "./jobs/readin
 
 export interface TokenChain
   extends Pick<L1Reader, "registration" | "finalizedBlockNumber" | "isTransferable" | "token"> {
-  creation(txHash: Hash): Promise<Creation | null>;
+  creation(txHash: Hash): Promise<ContractCreation | null>;
   /** Whether the settlement contract mints it; null when the token does not say. */
   isMinter(token: Address): Promise<boolean | null>;
 }

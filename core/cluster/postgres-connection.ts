@@ -35,8 +35,8 @@ export interface Answer {
   readonly isDoubtful: boolean;
 }
 
-/** Address of a database. */
-export interface Reach {
+/** Address of a database, and what is expected of it. */
+export interface ConnectionOptions {
   /**
    * `postgres://user:password@host:port/database`. For several hosts, use one name or a proxy that
    * knows the primary.
@@ -50,15 +50,15 @@ export interface Reach {
 
 /** One connection to the primary. A failure closes it; the next statement opens another. */
 export class Connection {
-  readonly #reach: Reach;
+  readonly #options: ConnectionOptions;
   readonly #name: string;
   #client: Promise<pg.Client> | null = null;
   #warned = false; // Statements run one after another, so one flag is enough.
   readonly #turns = new Turns();
 
   /** @param name - shown in `pg_stat_activity`; at most 63 bytes */
-  constructor(reach: Reach, name: string) {
-    this.#reach = reach;
+  constructor(options: ConnectionOptions, name: string) {
+    this.#options = options;
     this.#name = name;
   }
 
@@ -91,7 +91,7 @@ export class Connection {
    */
   async write(text: string, values: readonly unknown[]): Promise<Answer> {
     const answer = await this.query(text, values);
-    if (answer.count === 0 || answer.isDoubtful || this.#reach.single === true) return answer;
+    if (answer.count === 0 || answer.isDoubtful || this.#options.single === true) return answer;
     const { rows } = await this.query(REPLICATES);
     return { ...answer, isDoubtful: rows[0]?.replicates !== true };
   }
@@ -103,7 +103,7 @@ export class Connection {
   }
 
   async #open(): Promise<pg.Client> {
-    const { url, patienceMs } = this.#reach;
+    const { url, patienceMs } = this.#options;
     const client = new pg.Client({
       connectionString: url,
       application_name: this.#name,
@@ -131,7 +131,10 @@ export class Connection {
 
   #inTime<T>(answer: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error("no answer in time")), this.#reach.patienceMs);
+    const timer = setTimeout(
+      () => reject(new Error("no answer in time")),
+      this.#options.patienceMs,
+    );
     return Promise.race([answer, promise]).finally(() => clearTimeout(timer));
   }
 }

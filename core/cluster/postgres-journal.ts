@@ -3,8 +3,8 @@ import { Stack } from "../stack.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
 import {
   Connection,
+  type ConnectionOptions,
   createTables,
-  type Reach,
   refusalOf,
   requireReplication,
 } from "./postgres-connection.ts";
@@ -62,7 +62,7 @@ const READ_PART =
   "select body from mintmark_snapshot where shard = $1 and length = $2 and part = $3";
 
 /** Address and limits of a journal. */
-export interface PostgresOptions extends Partial<Pick<Reach, "patienceMs" | "single">> {
+export interface PostgresOptions extends Partial<Pick<ConnectionOptions, "patienceMs" | "single">> {
   /** `postgres://user:password@host:port/database` of the primary, or of a proxy that finds it. */
   readonly url: string;
   /**
@@ -83,7 +83,7 @@ export interface PostgresOptions extends Partial<Pick<Reach, "patienceMs" | "sin
  */
 export class PostgresJournal implements SharedJournal, AsyncDisposable {
   readonly #options: PostgresOptions;
-  readonly #reach: Reach;
+  readonly #connectionOptions: ConnectionOptions;
   readonly #keys: JournalKeys;
   readonly #reader: Connection;
   #leading: PostgresLead | null = null;
@@ -97,8 +97,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     this.#options = options;
     this.#keys = new JournalKeys(options.keys);
     const { url, patienceMs = 5_000, single = false } = options;
-    this.#reach = { url, patienceMs, single };
-    this.#reader = new Connection(this.#reach, "mintmark reader");
+    this.#connectionOptions = { url, patienceMs, single };
+    this.#reader = new Connection(this.#connectionOptions, "mintmark reader");
   }
 
   /**
@@ -186,7 +186,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const { shard, single = false } = this.#options;
     const name = `mintmark leader ${shard}`;
     await using opened = new Stack();
-    const connection = new Connection(this.#reach, name);
+    const connection = new Connection(this.#connectionOptions, name);
     opened.defer(() => connection.close());
     const before = await this.#row(connection);
     const isSilent = this.#silentMs(before) > leaseMs;
@@ -220,7 +220,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const { shard } = this.#options;
     if (this.#leading === null) throw new MintmarkError("not_leader");
     const { epoch } = this.#leading;
-    const connection = new Connection(this.#reach, "mintmark snapshot");
+    const connection = new Connection(this.#connectionOptions, "mintmark snapshot");
     const asLeader = async (text: string, ...values: unknown[]) => {
       const { count } = await connection.query(text, [shard, epoch, ...values]);
       if (count === 0) throw new MintmarkError("not_leader");

@@ -29,7 +29,7 @@ const NO_FINALITY =
   "the node knows no finalized block. On a chain without finality, set MINTMARK_CONFIRMATIONS " +
   "(in code: `finality`) to the number of blocks after which a block stays.";
 
-export interface Creation {
+export interface ContractCreation {
   readonly contract: Address;
   readonly input: Hex;
   readonly blockNumber: bigint;
@@ -45,7 +45,7 @@ export interface ChainReads
    * The contract that a transaction created; null while no block has it. Rejects for one that
    * created nothing, or failed.
    */
-  creation(txHash: Hash): Promise<Creation | null>;
+  creation(txHash: Hash): Promise<ContractCreation | null>;
   gasUsed(txHash: Hash): Promise<bigint>;
 }
 

@@ -19,8 +19,8 @@ import { accountOn, type Sender } from "./account.ts";
 import { minedReceipt } from "./chain.ts";
 import { type Commits, type CommitterOptions, commitsOf } from "./committer.ts";
 import { askL1, codeOn, type Finality, type L1Connection, viewsOf } from "./connection.ts";
-import { type Makings, makingsOf } from "./makings.ts";
-import { type Operator, operatorOn } from "./operator.ts";
+import { type MakingCalls, makingsOf } from "./makings.ts";
+import { type OperatorPortal, operatorOn } from "./operator.ts";
 import { permitsOf } from "./permits.ts";
 import { type PayingPortal, portalOf } from "./portal.ts";
 import { readsOf, type ViemReader } from "./reader.ts";
@@ -39,13 +39,13 @@ export interface L1Options {
 }
 
 /** The contract that pays a vault, for its owner. A mirror refuses to make vaults. */
-export type OwnerPortal = ViemReader & PayingPortal & Makings;
+export type OwnerPortal = ViemReader & PayingPortal & MakingCalls;
 
 /** Writing also needs the sending account and its fee bounds. */
 export type L1WriteOptions = L1Options & CommitterOptions & { readonly account: LocalAccount };
 
 /** Everything that a settlement contract takes from an operator. */
-export type ViemCommitter = Operator & Makings & ReturnType<typeof permitsOf> & Commits;
+export type ViemCommitter = OperatorPortal & MakingCalls & ReturnType<typeof permitsOf> & Commits;
 
 /**
  * Connects for reading, after a check of the chain and of all code of the contract. Rejects with

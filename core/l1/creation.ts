@@ -12,7 +12,7 @@ const CONSTRUCTORS = {
 } as const;
 
 /** The constructor's arguments, as the contract documents them. */
-export interface Creation {
+export interface ConstructorArguments {
   readonly admin: Address;
   readonly guardian?: Address;
   readonly operator?: Address;
@@ -34,7 +34,7 @@ export async function requireOwnCreation(
   settlement: { readonly chainId: bigint; readonly contract: Address },
   blockNumber: bigint,
   expected?: PayingContract,
-): Promise<{ readonly name: PayingContract; readonly created: Creation }> {
+): Promise<{ readonly name: PayingContract; readonly created: ConstructorArguments }> {
   const { release, name } = await releaseOf(codeOn(client), settlement, expected);
   const { contract, chainId } = settlement;
   const { transactions } = await askL1(`reading block ${blockNumber} of chain ${chainId}`, () =>
@@ -59,5 +59,5 @@ export async function requireOwnCreation(
   if (viem.size(input) <= bytes || viem.keccak256(viem.slice(input, 0, bytes)) !== hash)
     throw foreignCode(`${name}: another constructor wrote its storage`, settlement);
   const [config] = viem.decodeAbiParameters(CONSTRUCTORS[name].inputs, viem.slice(input, bytes));
-  return { name, created: config as Creation };
+  return { name, created: config as ConstructorArguments };
 }

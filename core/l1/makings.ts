@@ -35,9 +35,9 @@ const ENTER = parseAbi([
 ]);
 
 /** Calls of which the settlement contract makes vaults by itself: entries, renewals and trades. */
-export type Makings = L1Enterer & L1Settler & Omit<L1Renewer, "hasMakings">;
+export type MakingCalls = L1Enterer & L1Settler & Omit<L1Renewer, "hasMakings">;
 
-export function makingsOf(by: L1Account, { transactionGas, hasMakings }: ViemReader): Makings {
+export function makingsOf(by: L1Account, { transactionGas, hasMakings }: ViemReader): MakingCalls {
   const { client, settlement } = by;
   const view = viewsOf(by, abi);
   const contract = { abi, address: settlement.contract, account: by.account } as const;

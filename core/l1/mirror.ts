@@ -6,7 +6,7 @@ import { MODE_VALUE } from "./arguments.ts";
 import { connectTo, type L1Options, type L1WriteOptions } from "./connect.ts";
 import { type L1Connection, viewsOf } from "./connection.ts";
 import { modeOf } from "./logs.ts";
-import { type Operator, operatorOn } from "./operator.ts";
+import { type OperatorPortal, operatorOn } from "./operator.ts";
 import { readsOf } from "./reader.ts";
 
 /**
@@ -48,7 +48,7 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
  * const mirror: ViemMirror = await connectMirror({ rpc, contract, account: relayer });
  * await advanceMirror({ source, mirror, committee });
  */
-export type ViemMirror = Operator & MirrorContract;
+export type ViemMirror = OperatorPortal & MirrorContract;
 
 /** The steps of the mirrored state. */
 function stepsOf(by: L1Account): Pick<MirrorContract, "advance" | "importBatch"> {

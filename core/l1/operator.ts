@@ -9,7 +9,7 @@ import { readsOf, type ViemReader } from "./reader.ts";
 import { TransactionSender } from "./sender.ts";
 
 /** Everything that an operator's own account can do on settlement contract and mirror alike. */
-export interface Operator
+export interface OperatorPortal
   extends ViemReader,
     PayingPortal,
     Pick<L1Committer, "useUpNonces" | "earlierMined"> {
@@ -22,7 +22,7 @@ export function operatorOn(connection: L1Connection, account: LocalAccount, fees
   const sender = new TransactionSender(connection, account, fees);
   const by = accountOn(connection, account, sender);
   const reads = readsOf(connection);
-  const operator: Operator = {
+  const operator: OperatorPortal = {
     ...reads,
     ...portalOf(by, reads),
 

@@ -19,13 +19,13 @@ import { newestCommitted, putBatch } from "./batch-progress.ts";
 import { dropCheckpoints } from "./portals.ts";
 
 /** Whether a reorganisation may take back blocks that counted as final. */
-export type Reach = "above final" | "below final";
+export type ReorgReach = "above final" | "below final";
 
 export async function recordReorg(
   ledger: Ledger,
   chainId: bigint,
   blockNumber: bigint,
-  reach: Reach = "above final",
+  reach: ReorgReach = "above final",
   wait?: WaitOptions,
 ): Promise<void> {
   requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);

@@ -8,7 +8,7 @@ import { takeBackReorganised } from "./reorganised.ts";
 
 export { SECOND_LOOK_MS };
 
-export interface FollowOptions {
+export interface FollowerOptions {
   /** Block of the contract's deployment. */
   readonly fromBlock: bigint;
   /**
@@ -58,7 +58,7 @@ export interface Follower {
 export function followerOf(
   engine: SettlementPort,
   portal: Watched,
-  { fromBlock, lagMs = 15_000, rereadMs = 15_000, secondLookMs = SECOND_LOOK_MS }: FollowOptions,
+  { fromBlock, lagMs = 15_000, rereadMs = 15_000, secondLookMs = SECOND_LOOK_MS }: FollowerOptions,
 ): Follower {
   const { operator } = engine;
   const { chainId } = portal.settlement;

@@ -7,7 +7,7 @@ import { countOf } from "../protocol/commitment.ts";
 import type { BatchVaultPlace } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 import type { BatchCheck } from "./commit.ts";
-import { type FollowOptions, followerOf, SECOND_LOOK_MS } from "./follower.ts";
+import { type FollowerOptions, followerOf, SECOND_LOOK_MS } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
@@ -19,7 +19,7 @@ const CHECK_MS = 5_000;
 export type SettledMirror = MirrorContract & L1Tokens;
 
 /** An engine and the mirror that pays its withdrawals on another chain. */
-export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
+export interface MirrorSettlerOptions extends RoundsOptions, FollowerOptions {
   readonly engine: SettlementPort;
   /**
    * Connects to the mirror. Called again after a failure, so the chain may be down at the start.

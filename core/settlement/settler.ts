@@ -15,7 +15,7 @@ import type {
 import { countOf } from "../protocol/commitment.ts";
 import { type BatchCheck, commitSealed } from "./commit.ts";
 import { Consents } from "./consents.ts";
-import { type FollowOptions, followerOf } from "./follower.ts";
+import { type FollowerOptions, followerOf } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
 import type { RollupData } from "./rollup-data.ts";
@@ -29,7 +29,7 @@ export interface SealingPolicy {
 }
 
 /** An engine, its chain and committee, and the timing. */
-export interface SettlerOptions extends RoundsOptions, FollowOptions {
+export interface SettlerOptions extends RoundsOptions, FollowerOptions {
   readonly engine: SettlementPort;
   readonly l1: L1Reader & L1Committer & L1Tokens & IssuerReader;
   readonly committee: Committee;

@@ -3,7 +3,7 @@ import { Resolver } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 
 /** Allowed addresses of webhooks: public ones, and in a sandbox also this machine. */
-export type Reach = "public" | "public-and-loopback";
+export type WebhookReach = "public" | "public-and-loopback";
 
 /**
  * Addresses that are not public: the special-purpose addresses of IANA's registries (RFC 6890 and
@@ -40,7 +40,7 @@ export class ForbiddenAddress extends Error {
   override readonly name = "ForbiddenAddress";
 }
 
-export function mayReach(reach: Reach, address: string): boolean {
+export function mayReach(reach: WebhookReach, address: string): boolean {
   const kind = family(address);
   if (reach === "public-and-loopback" && LOOPBACK.check(address, kind)) return true;
   return !NOT_PUBLIC[kind].check(address, kind);
@@ -50,7 +50,7 @@ export function mayReach(reach: Reach, address: string): boolean {
  * Throws {@link ForbiddenAddress} for a host that is a forbidden IP address. Names are checked when
  * resolved.
  */
-export function requireReachable(reach: Reach, { hostname }: URL): void {
+export function requireReachable(reach: WebhookReach, { hostname }: URL): void {
   const address = hostname.replace(/^\[(.*)\]$/, "$1");
   if (isIP(address) !== 0 && !mayReach(reach, address)) throw forbidden(address);
 }
@@ -59,7 +59,7 @@ export function requireReachable(reach: Reach, { hostname }: URL): void {
  * Resolves names for the connections themselves, so the checked address is the one that is used.
  * Refuses a name with any forbidden address.
  */
-export function guardedLookup(reach: Reach, resolve: typeof addressesOf = addressesOf) {
+export function guardedLookup(reach: WebhookReach, resolve: typeof addressesOf = addressesOf) {
   return (
     hostname: string,
     options: LookupOptions,

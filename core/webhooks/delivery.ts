@@ -3,7 +3,12 @@ import http, { type ClientRequest, type IncomingMessage } from "node:http";
 import https from "node:https";
 import { retryAfterMs } from "../backoff.ts";
 import { visible } from "../protocol/text.ts";
-import { ForbiddenAddress, guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
+import {
+  ForbiddenAddress,
+  guardedLookup,
+  requireReachable,
+  type WebhookReach,
+} from "./address-policy.ts";
 
 /**
  * The outcome of a delivery. `gone`: the endpoint wants no more, by status 410. `status` is null
@@ -24,12 +29,12 @@ const ANSWER_BYTES = 16 * 1024;
 
 /** Posts events to endpoints, at allowed addresses only. Does not follow redirects. */
 export class Deliverer implements Disposable {
-  readonly #reach: Reach;
+  readonly #reach: WebhookReach;
   readonly #timeoutMs: number;
   readonly #lookup: ReturnType<typeof guardedLookup>;
   readonly #agents: { readonly "http:": http.Agent; readonly "https:": https.Agent };
 
-  constructor(reach: Reach, timeoutMs: number) {
+  constructor(reach: WebhookReach, timeoutMs: number) {
     this.#reach = reach;
     this.#timeoutMs = timeoutMs;
     this.#lookup = guardedLookup(reach);

@@ -3,7 +3,7 @@ import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Events, eventJson } from "../events/event-log.ts";
 import type { ApplicationEvent } from "../model.ts";
-import type { Reach } from "./address-policy.ts";
+import type { WebhookReach } from "./address-policy.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";
 import { type Deliveries, isWanted, type Webhook } from "./webhooks.ts";
 
@@ -38,7 +38,7 @@ export interface DispatcherOptions {
    * Allowed addresses; `public-and-loopback` is for a sandbox on one's own machine. Default: public
    * ones only.
    */
-  readonly reach?: Reach;
+  readonly reach?: WebhookReach;
   /**
    * Called with errors of this process. Failures of endpoints are recorded with their webhooks.
    * Default: no call.

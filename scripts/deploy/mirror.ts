@@ -1,7 +1,7 @@
 import type { Address } from "viem";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
 import {
-  type Creation,
+  type CreationFields,
   type Deployment,
   type MirrorRecord,
   pendingOf,
@@ -15,7 +15,7 @@ import { deployMissing, deployToken, registerToken, type TokenConfig } from "./t
  * Arguments of the constructor of `StateMirror`, which documents the roles. Members are in any
  * order.
  */
-export type MirrorConfig = Omit<MirrorRecord, keyof Creation | "chainId" | "tokens"> & {
+export type MirrorConfig = Omit<MirrorRecord, keyof CreationFields | "chainId" | "tokens"> & {
   readonly sourceChainId: bigint;
   readonly sourceContract: Address;
 };

@@ -62,7 +62,8 @@ const deployment = z.strictObject({
   mirrors: z.array(mirrorRecord).default([]),
 });
 
-export type Creation = typeof created;
+/** The fields that tell of a contract's creation. */
+export type CreationFields = typeof created;
 export type Terms = typeof terms;
 export type SettlementRecord = z.output<typeof settlementRecord>;
 export type TokenRecord = z.output<typeof tokenRecord>;

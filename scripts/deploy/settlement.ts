@@ -4,13 +4,13 @@ import { requireOwnCreation } from "../../core/l1/creation.ts";
 import { roleHolders } from "../../core/l1/powers.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
-import type { Creation, SettlementRecord, Terms } from "./record.ts";
+import type { CreationFields, SettlementRecord, Terms } from "./record.ts";
 
 /**
  * Arguments of the constructor of `StateCommitment`, which documents the roles. The operator is a
  * plain account; members are in any order.
  */
-export type SettlementConfig = Omit<SettlementRecord, keyof Creation | LentCode> & {
+export type SettlementConfig = Omit<SettlementRecord, keyof CreationFields | LentCode> & {
   /**
    * Deploys the code of transfers and of made vaults too, for ever a part of the contract; default
    * without.

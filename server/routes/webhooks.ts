@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import * as core from "../../core/index.ts";
-import { ForbiddenAddress, type Reach, requireReachable } from "../../core/internal.ts";
+import { ForbiddenAddress, requireReachable, type WebhookReach } from "../../core/internal.ts";
 import { invalid, later } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency-key.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
@@ -234,7 +234,7 @@ async function eventOf(
  * Throws at once when every delivery would fail. Names are checked when resolved, before each
  * connection.
  */
-function requireAllowed(reach: Reach, url: string): void {
+function requireAllowed(reach: WebhookReach, url: string): void {
   try {
     if (URL.canParse(url)) requireReachable(reach, new URL(url));
   } catch (error) {
