@@ -12,7 +12,7 @@ import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import { Stack } from "../stack.ts";
 import { requireBeginning } from "../store/backup.ts";
-import { bringUp, FORMAT_VERSION } from "../store/format.ts";
+import { upgradeFormat, FORMAT_VERSION } from "../store/format.ts";
 import {
   createStore,
   genesisOf,
@@ -111,7 +111,7 @@ async function openStore(options: EngineOptions): Promise<Store> {
   }
   const isNew = (await store.get(HEAD_KEY)) === undefined;
   const format = isNew ? FORMAT_VERSION : await requireSameStore(store, genesisOf(options));
-  await bringUp(store, format, async () => {
+  await upgradeFormat(store, format, async () => {
     // A wrong backup must not cost the way back to the version before.
     if (journal !== undefined) await requireBeginning(store, journal);
     // A cluster's store raises each server's file when the step comes to it.

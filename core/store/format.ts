@@ -79,7 +79,7 @@ export function formatRecord(format: number): StoreOperation {
  * First `raiseFile` writes the folder's file, so that no earlier version opens what a step has
  * written.
  */
-export async function bringUp(
+export async function upgradeFormat(
   store: Store,
   format: number,
   raiseFile: () => Promise<void>,
