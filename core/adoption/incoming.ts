@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import { MintmarkError } from "../errors.ts";
 import { completed, derivedAgain, tokenHashOf } from "../ledger/batch-vaults.ts";
-import type { Recorded } from "../ledger/journal-head.ts";
+import type { RecordedEntry } from "../ledger/journal-head.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Address, batchIdOf, type Hash, type Hex, type Mode, type VaultId } from "../model.ts";
 import type { AssetId, ProposedBatch } from "../ports.ts";
@@ -409,7 +409,7 @@ export async function putAdoptedLists(
   batchNumber: number,
   lists: readonly AdoptedList[],
   vaults: readonly StoredVault[],
-  { sequence: journalSequence, time }: Recorded,
+  { sequence: journalSequence, time }: RecordedEntry,
 ): Promise<void> {
   let firstSlot = 0;
   for (const list of lists) {

@@ -109,12 +109,12 @@ export function collectAttestations(options: CollectorOptions): Collector {
 type Addressed = { readonly address: Address };
 
 /** The members who can sign a message, and how many of them must. */
-export type Signers<M> = Pick<CollectorOptions, "threshold" | "timeoutMs"> & {
+export type SigningMembers<M> = Pick<CollectorOptions, "threshold" | "timeoutMs"> & {
   readonly members: readonly M[];
 };
 
 /** A committee as attestations name it: its members by ascending address. */
-export function committeeOf({ threshold, members }: Signers<Addressed>) {
+export function committeeOf({ threshold, members }: SigningMembers<Addressed>) {
   return { threshold, members: byAddress(members).map(({ address }) => address) };
 }
 
@@ -160,7 +160,7 @@ interface Collecting<M> {
  * @returns an attestation, docs/protocol.md 5
  */
 export async function collectSignatures<M extends Addressed>(
-  signers: Signers<M>,
+  signers: SigningMembers<M>,
   { typedData, ask, onState, signal }: Collecting<M>,
 ): Promise<Hex> {
   const { threshold, timeoutMs = 10_000 } = signers;

@@ -7,7 +7,7 @@ import type { Table, TwoViews } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 
 /** The batches that this store has recorded. */
-interface Recorded {
+interface RecordedBatches {
   readonly records: Readonly<Record<Mode, Table<number, BatchRecord>>>;
   readonly histories: Readonly<Record<Mode, TwoViews<StateTree>>>;
 }
@@ -27,7 +27,7 @@ export class CommitHistory {
   #newest: End | null = null;
 
   /** The readers' view. */
-  of(settlement: PortalIdentity, recorded: Recorded): Hash {
+  of(settlement: PortalIdentity, recorded: RecordedBatches): Hash {
     this.#final = extend(
       recorded,
       this.#final ?? startOf(settlement),
@@ -54,7 +54,11 @@ function startOf(settlement: PortalIdentity): End {
   return { countValidium: 0, countRollup: 0, history: emptyHistory(settlement) };
 }
 
-function extend(recorded: Recorded, from: End, counts: (batch: BatchRecord) => boolean): End {
+function extend(
+  recorded: RecordedBatches,
+  from: End,
+  counts: (batch: BatchRecord) => boolean,
+): End {
   let end = from;
   for (;;) {
     const sequence = BigInt(end.countValidium + end.countRollup);

@@ -6,7 +6,7 @@ import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { JournalClock } from "./journal-clock.ts";
 
-export interface Recorded {
+export interface RecordedEntry {
   readonly sequence: number;
   readonly time: number;
 }
@@ -31,12 +31,12 @@ export class JournalHead {
   }
 
   /** Appends an entry to the journal. The caller writes the derived records in the same group. */
-  record(group: Group, entry: Entry): Recorded {
+  record(group: Group, entry: Entry): RecordedEntry {
     const time = this.now(group);
     return this.append(group, time, encodeEntry(time, entry));
   }
 
-  append(group: Group, time: number, record: Buffer): Recorded {
+  append(group: Group, time: number, record: Buffer): RecordedEntry {
     const head = this.head.view(group);
     const sequence = head.journalLength;
     group.put(keyOf.journal(sequence), record);

@@ -1,5 +1,5 @@
 import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/duplicates.ts";
-import { collectSignatures, committeeOf, type Signers } from "../committee/collector.ts";
+import { collectSignatures, committeeOf, type SigningMembers } from "../committee/collector.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex, Mode } from "../model.ts";
 import type * as ports from "../ports.ts";
@@ -101,7 +101,7 @@ export async function stepOf(
 }
 
 /** The committee that signs a source's states. */
-export type AttesterCommittee = Signers<AttesterClient>;
+export type AttesterCommittee = SigningMembers<AttesterClient>;
 
 /** Options of {@link advanceMirror}. */
 export interface RelayOptions {

@@ -9,7 +9,7 @@ import type {
 } from "./derive-batch.ts";
 import { deriveBatch } from "./derive-batch.ts";
 
-export interface DerivingJob {
+export interface SealingJob {
   readonly batch: BatchToDerive;
   readonly vaults: VaultParts;
   readonly assets: ReadonlyMap<number, DerivedAsset>;
@@ -28,7 +28,7 @@ const WORKER = new URL(
  * Derives closed batches on a thread, which takes as long as minting them. At a stop, the next
  * opening does the rest.
  */
-export class SealingThread extends HelperThread<DerivingJob, DerivingResult> {
+export class SealingThread extends HelperThread<SealingJob, DerivingResult> {
   #letOn: (() => void) | null = null;
   // Resolves when another batch may be closed; null when it may be now
   room: Promise<void> | null = null;
@@ -67,7 +67,7 @@ export class SealingThread extends HelperThread<DerivingJob, DerivingResult> {
   }
 }
 
-export function derivedOf({ batch, vaults, assets, voids }: DerivingJob): DerivingResult {
+export function derivedOf({ batch, vaults, assets, voids }: SealingJob): DerivingResult {
   return deriveBatch(
     batch,
     VaultColumns.of(vaults),

@@ -11,7 +11,7 @@ import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
 import { keyOf, prefixOf } from "../store/store-keys.ts";
 import { narrow } from "../vaults/transaction-range.ts";
-import { requestsIn, type ScanOptions, Work } from "../vaults/transaction-scan.ts";
+import { requestsIn, type ScanOptions, ScanProgress } from "../vaults/transaction-scan.ts";
 import { statusOfList, statusOfTransfer } from "../vaults/transactions.ts";
 import * as lists from "../vaults/transfer-lists.ts";
 import {
@@ -47,7 +47,7 @@ export function listTransfers(
     const { from, to } = part?.within ?? { from: 0, to: 0 };
     const range = { from, to: Math.min(to, after ?? to), ascending: false };
     const found: TransferListRecord[] = [];
-    const work = new Work(options);
+    const work = new ScanProgress(options);
     let last = 0;
     let next: number | null = null;
     const requests = requestsIn(ledger.store, index, range);

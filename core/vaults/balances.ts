@@ -13,9 +13,9 @@ import {
   type Found,
   READ_PER_UNIT,
   type ScanOptions,
+  ScanProgress,
   SLOT_WEIGHT,
   WITHDRAWAL_WEIGHT,
-  Work,
 } from "./transaction-scan.ts";
 import { outputsOf, placeIn, readTransferList } from "./transfer-lists.ts";
 import { amountIn, decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
@@ -31,7 +31,7 @@ export async function balancesFrom(
   { after, limit }: PageStart,
   options: ScanOptions,
 ) {
-  const summing = new Work(options);
+  const summing = new ScanProgress(options);
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;
   const within = { from: 0, to: ledger.tenants.application(applicationId, null).nextSequence };
@@ -43,7 +43,7 @@ export async function balancesFrom(
   );
   // The sums have no bound, and the page has: it tells of both, and counts its own part.
   const onExamined = (transactions: number) => options.onExamined?.(summing.done + transactions);
-  const work = new Work({ onExamined });
+  const work = new ScanProgress({ onExamined });
   const parts = [{ users: new Set([userIndex]), within }] as const;
   const scan = { applicationIndex, parts, order: "asc", after } as const;
   const wanted = (one: Found) => isFirst(ledger, sums, one, userIndex);
@@ -150,7 +150,7 @@ async function addTransactions(
   holding: Holding,
   sums: TokenSums,
   to: number,
-  work = new Work(),
+  work = new ScanProgress(),
 ): Promise<void> {
   const { applicationIndex, userIndex } = holding;
   const at = (sequence: number) => keyOf.userTransaction(applicationIndex, userIndex, sequence);
@@ -176,7 +176,7 @@ async function addEntries(
   user: number,
   sums: TokenSums,
   sequences: readonly number[],
-  work: Work,
+  work: ScanProgress,
 ): Promise<void> {
   let made: Made[] = [];
   const addMade = async () => {
@@ -224,7 +224,7 @@ async function addTransfers(
   user: number,
   sums: TokenSums,
   transferId: Uuid,
-  work: Work,
+  work: ScanProgress,
 ): Promise<Made[]> {
   const list = await readTransferList(ledger, transferId);
   const outputs = outputsOf(list);

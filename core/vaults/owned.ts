@@ -16,9 +16,9 @@ import {
   type Found,
   SCAN_BOUND,
   type ScanOptions,
+  ScanProgress,
   SLOT_WEIGHT,
   vaultOf,
-  Work,
 } from "./transaction-scan.ts";
 import { statusOfTransfer } from "./transactions.ts";
 import { outputsOf, readTransferList } from "./transfer-lists.ts";
@@ -44,7 +44,7 @@ export function listOwned(
     ownerAddress,
     page,
     async ({ after, limit }, ledger) => {
-      const work = new Work(options);
+      const work = new ScanProgress(options);
       const made = await ownedPage(ledger, ownerAddress, after, limit, work);
       await work.tell();
       return made;
@@ -57,7 +57,7 @@ async function ownedPage(
   owner: Address,
   after: OwnedPosition | null,
   limit: number,
-  work: Work,
+  work: ScanProgress,
 ): Promise<PageEntries<OwnedVault, OwnedPosition>> {
   const data: OwnedVault[] = [];
   let last = after;
@@ -111,7 +111,7 @@ async function viewsOf(
   ledger: Ledger,
   applicationIndex: number,
   found: readonly Found[],
-  work: Work,
+  work: ScanProgress,
 ): Promise<{ readonly views: OwnedVault[]; readonly cutAt: number | null }> {
   const located = await readVaults(
     ledger,

@@ -16,9 +16,9 @@ import type { VaultFilter } from "./transaction-range.ts";
 import {
   READ_PER_UNIT,
   type ScanOptions,
+  ScanProgress,
   SEEK_WEIGHT,
   WITHDRAWAL_WEIGHT,
-  Work,
 } from "./transaction-scan.ts";
 import { tipOf } from "./transfer-lists.ts";
 import { hasSlot, readVaults, vaultViews } from "./vaults.ts";
@@ -42,7 +42,7 @@ export async function vaultsOfToken(
 ): Promise<PageEntries<Vault>> {
   const { tokenId } = filter;
   requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
-  const work = new Work(options);
+  const work = new ScanProgress(options);
   const { applicationIndex } = ledger.tenants.application(applicationId, null);
   const places: VaultPlace[] = [];
   const items: BoundItems = new Map();
@@ -114,7 +114,7 @@ async function placesOfUnique(
   ledger: Ledger,
   asset: AssetRecord,
   tokenId: bigint,
-  work: Work,
+  work: ScanProgress,
 ): Promise<VaultPlace[]> {
   const refs =
     ledger.minting.tokens.candidates(ledger.minting.hasher.ofId(asset.assetIndex, tokenId)) ?? [];
@@ -149,7 +149,7 @@ async function sealedPlaces(
   assetIndex: number,
   tokenId: bigint,
   { after, limit }: PageStart,
-  work: Work,
+  work: ScanProgress,
 ): Promise<VaultPlace[]> {
   const places: VaultPlace[] = [];
   for (const mode of MODES) {
@@ -180,7 +180,7 @@ async function unsealedPlaces(
   mode: Mode,
   items: BoundItems,
   { after, limit }: PageStart,
-  work: Work,
+  work: ScanProgress,
 ): Promise<VaultPlace[]> {
   const places: VaultPlace[] = [];
   for (

@@ -201,7 +201,7 @@ async function spansOf(
 }
 
 /** Times of mints. `until` null: now. */
-interface Window {
+interface TimeSpan {
   readonly since: number;
   readonly until: number | null;
 }
@@ -212,7 +212,7 @@ function windowsOf(
   mode: Mode,
   batchId: string | undefined,
   status: Status | undefined,
-): Window[] {
+): TimeSpan[] {
   if (batchId !== undefined) {
     const batchNumber = Number(batchId.slice(mode.length + 1));
     const batch =
@@ -246,7 +246,7 @@ function rankOf(batch: BatchRecord | undefined): number {
   return RANKS.indexOf(batch === undefined ? "accepted" : statusOfBatch(batch));
 }
 
-function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): Window {
+function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): TimeSpan {
   // Mints of an adopted batch can be older than its first vault, because that can be L1's.
   const { durable: lost } = ledger.l1.lost[oldest.mode];
   const isAdopted = [...lost.values()].flat().some(({ since }) => since === oldest.sealedAt);

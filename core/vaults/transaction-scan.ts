@@ -81,7 +81,7 @@ function requestsOf(
     indexes = users && indexesOfUsers(application, users),
   }: TransactionRange,
   range: RequestRange,
-  work: Work,
+  work: ScanProgress,
 ): AsyncGenerator<number> {
   if (reference !== undefined)
     return requestsIn(store, prefixOf.mintReference(application, reference), range);
@@ -284,7 +284,7 @@ export interface ScanOptions {
 }
 
 /** Transactions that a page has examined so far. */
-export class Work {
+export class ScanProgress {
   done = 0;
   #told = 0;
   readonly #onExamined: ScanOptions["onExamined"];
@@ -313,7 +313,7 @@ export async function collect(
   scan: Scan,
   limit: number,
   wanted: (found: Found) => boolean,
-  work: Work,
+  work: ScanProgress,
 ) {
   const { applicationIndex, parts, order, after } = scan;
   const ascending = order === "asc";
@@ -402,7 +402,7 @@ async function* requestsInAny(
   applicationIndex: number,
   indexes: readonly Buffer[],
   { from, to, ascending }: RequestRange,
-  work: Work,
+  work: ScanProgress,
 ): AsyncGenerator<number> {
   const start = await requestHolding(store, prefixOf.transaction(applicationIndex), from);
   const runAfter = async (index: Buffer, size: number, end?: Buffer): Promise<Run | null> => {

@@ -25,7 +25,7 @@ import {
   findWithdrawal,
   mintTransactions,
   type ScanOptions,
-  Work,
+  ScanProgress,
 } from "./transaction-scan.ts";
 import { amountsOf, failureOfFault, type ListOutput, placeIn } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
@@ -61,7 +61,7 @@ export async function findPage(
   if (parts === null) return { found: [], next: null };
   const scan = { applicationIndex, parts, order, after };
   const isFound = (one: Found) => matches(ledger, one, filter) && wanted(one);
-  const work = new Work(options);
+  const work = new ScanProgress(options);
   const page = await collect(ledger, scan, limit, isFound, work);
   await work.tell();
   return page;

@@ -10,19 +10,19 @@ export interface Expected {
   readonly name: string;
 }
 
-export type Report = (problem: string) => void;
+export type ReportFault = (problem: string) => void;
 
 /** The entry under way, the records that are final by it, and the faults of the journal. */
 export class Output {
   /** Sequence and time are those of the entry under way. */
   sequence = 0;
   time = 0;
-  readonly report: Report;
+  readonly report: ReportFault;
   readonly #counts = new Map<number, number>();
   readonly #events: number[] = []; // The number of events of each application
   #expected: Expected[] = [];
 
-  constructor(report: Report) {
+  constructor(report: ReportFault) {
     this.report = report;
   }
 

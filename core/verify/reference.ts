@@ -27,7 +27,7 @@ import {
   type Handlers,
   Output,
   type ReferencePart,
-  type Report,
+  type ReportFault,
 } from "./reference-records.ts";
 import { ReferenceTenants } from "./reference-tenants.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
@@ -128,7 +128,7 @@ export class Reference {
   #keysForgotten = 0;
   readonly #twice = new Set<string>(); // Tokens that are reported
 
-  constructor(report: Report, sources: Sources) {
+  constructor(report: ReportFault, sources: Sources) {
     this.#out = new Output(report);
     this.#sources = sources;
     this.#adoptions = [...sources.foreseen.adoptions];

@@ -10,7 +10,7 @@ import { endOf, keyOf, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-columns.ts";
 import { type Foreseen, Reference } from "./reference.ts";
 import type { CommitToBlob } from "./reference-derive.ts";
-import { COMPARED_WHOLE, type Expected, type Report } from "./reference-records.ts";
+import { COMPARED_WHOLE, type Expected, type ReportFault } from "./reference-records.ts";
 import { batchName } from "./reference-vaults.ts";
 
 const MAX_PROBLEMS = 100;
@@ -41,7 +41,7 @@ export async function verifyReader(
   commit: CommitToBlob,
 ): Promise<VerifyReport> {
   const problems: string[] = [];
-  const report: Report = (problem) => {
+  const report: ReportFault = (problem) => {
     if (problems.length < MAX_PROBLEMS) problems.push(problem);
   };
   const reference = await referenceOf(store, report, commit, async () => {});
@@ -70,7 +70,7 @@ export async function verifyReader(
 /** @param settle - makes the records that are final readable */
 export async function referenceOf(
   store: StoreReader,
-  report: Report,
+  report: ReportFault,
   commit: CommitToBlob,
   settle: () => Promise<void>,
 ) {
@@ -133,7 +133,7 @@ async function foreseen(store: StoreReader): Promise<Foreseen> {
 async function compare(
   store: StoreReader,
   expected: readonly Expected[],
-  report: Report,
+  report: ReportFault,
 ): Promise<void> {
   const stored = await store.getMany(expected.map(({ key }) => key));
   for (const [i, { key, value, name }] of expected.entries()) {
@@ -154,7 +154,7 @@ async function storedVault(store: StoreReader, { mode, batchNumber, slot }: Vaul
 async function compareRest(
   store: StoreReader,
   reference: Reference,
-  report: Report,
+  report: ReportFault,
   onPart: (share: number) => void,
 ): Promise<void> {
   const last = await reference.finish();

@@ -390,10 +390,10 @@ export function mirrorCheck(
   };
 }
 
-const reserved = new WeakMap<AbortSignal, Refusal>();
+const reserved = new WeakMap<AbortSignal, SettlerRefusal>();
 
 /** The error for others while an engine has a settler. */
-export interface Refusal {
+export interface SettlerRefusal {
   readonly code: MintmarkError["code"];
   readonly detail: string;
 }
@@ -401,7 +401,7 @@ export interface Refusal {
 /**
  * Makes the caller an engine's only settler until disposed, because two would use the same nonces.
  */
-export function reserveSettling(engine: Engine, refusal: Refusal): Disposable {
+export function reserveSettling(engine: Engine, refusal: SettlerRefusal): Disposable {
   const other = reserved.get(engine.ended);
   if (other !== undefined) throw new MintmarkError(other.code, other.detail);
   reserved.set(engine.ended, refusal);
@@ -409,7 +409,7 @@ export function reserveSettling(engine: Engine, refusal: Refusal): Disposable {
 }
 
 /** The refusal of an engine that a process settles as long as it runs. */
-export const SETTLES_BY_ITSELF: Refusal = {
+export const SETTLES_BY_ITSELF: SettlerRefusal = {
   code: "validation_failed",
   detail:
     "The server settles by itself and will soon commit all sealed batches; `mintmark batches status` shows their progress.",

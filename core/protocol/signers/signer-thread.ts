@@ -20,16 +20,17 @@ export interface SignedDigest {
 }
 
 /** The account behind each signature; null for none. */
-export type Signers = readonly (Address | null)[];
+export type SignerAddresses = readonly (Address | null)[];
 
 /**
  * Finds the accounts behind signatures on a thread: one takes half a millisecond. The thread starts
  * with the ninth.
  */
-export class SignerThread extends HelperThread<readonly SignedDigest[], Signers> {
+export class SignerThread extends HelperThread<readonly SignedDigest[], SignerAddresses> {
   #count = 0;
   /** The next message, which waits for the answer to the one before. */
-  #next: { readonly list: SignedDigest[]; readonly signers: Promise<Signers> } | null = null;
+  #next: { readonly list: SignedDigest[]; readonly signers: Promise<SignerAddresses> } | null =
+    null;
   #last: Promise<unknown> = Promise.resolve();
 
   /** @param script - the thread's code; default this library's own */

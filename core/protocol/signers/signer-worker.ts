@@ -2,7 +2,7 @@ import { recover } from "tiny-secp256k1";
 import type { Address } from "../../model.ts";
 import { answerQuestions } from "../../thread.ts";
 import { bytesToHex, hexToBytes, keccak256 } from "../hex.ts";
-import type { SignedDigest, Signers } from "./signer-thread.ts";
+import type { SignedDigest, SignerAddresses } from "./signer-thread.ts";
 
 /** Half the order of the curve: L1 takes only a signature whose s is not above it. */
 const MAX_S = Buffer.from(
@@ -29,4 +29,4 @@ function signerOf({ digest, signature }: SignedDigest): Address | null {
 }
 
 /** The thread of core/protocol/signers/signer-thread.ts. */
-answerQuestions((list: readonly SignedDigest[]): Signers => list.map(signerOf));
+answerQuestions((list: readonly SignedDigest[]): SignerAddresses => list.map(signerOf));
