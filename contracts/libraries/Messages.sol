@@ -183,14 +183,15 @@ library Messages {
         bytes calldata vaults,
         address recipient,
         uint64 deadline
-    ) private pure returns (bytes32) {
-        bytes32 entriesHash;
+    ) private pure returns (bytes32 hash) {
         bytes32 typeHash = LISTED_VAULT_TYPEHASH;
+        uint256 to = uint160(recipient);
+        uint256 until = deadline;
         assembly ("memory-safe") {
             // Memory: the four words of the present entry, then the hashes of the entries so far.
             let entry := mload(0x40)
             let hashes := add(entry, 0x80)
-            let hash := hashes
+            let next := hashes
             mstore(entry, typeHash)
             let end := add(vaults.offset, vaults.length)
             for {
@@ -202,12 +203,16 @@ library Messages {
                 mstore(add(entry, 0x20), shr(192, packed))
                 mstore(add(entry, 0x40), and(shr(128, packed), 0xffffffffffffffff))
                 mstore(add(entry, 0x60), and(shr(64, packed), 0xffffffffffffffff))
-                mstore(hash, keccak256(entry, 0x80))
-                hash := add(hash, 0x20)
+                mstore(next, keccak256(entry, 0x80))
+                next := add(next, 0x20)
             }
-            entriesHash := keccak256(hashes, sub(hash, hashes))
+            // The message takes the place of the entry.
+            mstore(add(entry, 0x20), keccak256(hashes, sub(next, hashes)))
+            mstore(entry, listTypeHash)
+            mstore(add(entry, 0x40), to)
+            mstore(add(entry, 0x60), until)
+            hash := keccak256(entry, 0x80)
         }
-        return keccak256(abi.encode(listTypeHash, entriesHash, recipient, deadline));
     }
 
     function _batch(

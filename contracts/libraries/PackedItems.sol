@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {MAX_BATCH_VAULTS, Vault, WithdrawalTerms} from "../interfaces/Model.sol";
+import {MAX_BATCH_VAULTS, WithdrawalTerms} from "../interfaces/Model.sol";
 
 /// @title The packed items and lists of a batch of withdrawals: the formats of docs/protocol.md 6.
 /// @dev Functions read first and check once. A word past an item's end holds other bytes, and the
 /// later check refuses the item. Arithmetic is unchecked: every number is at most a length of
 /// calldata.
 library PackedItems {
-    /// @dev The account that authorizes an item.
-    struct Word {
-        /// @dev The caller, or the owner who signed the item's list. For a list, {LISTED} is set,
-        /// and the quantity withdrawn before stands above it.
-        uint256 by;
-        /// @dev Offset of the item's list in the calldata; 0 without a list.
-        uint256 list;
-        /// @dev With a list: the vault's amount, shifted by 64 bits, and the quantity.
-        uint256 amounts;
-    }
-
     /// @notice At this offset, the group's `items` are incomplete or name a slot that no batch has.
     error ItemsMalformed(uint256 offset);
     /// @notice The item of this vault has unknown flags, or ends early or late.
@@ -27,11 +16,12 @@ library PackedItems {
     /// or the entry of another vault.
     error ListMalformed();
 
-    /// @dev Bit of {Word-by}: the word is a list's.
+    /// @dev An item is authorized by the caller, or by the owner who signed its list. With a list,
+    /// this bit above the account is set.
     uint256 internal constant LISTED = 1 << 160;
-    /// @dev The quantity withdrawn before, in {Word-by} of a list.
+    /// @dev The quantity that a list names as withdrawn before, above that bit.
     uint256 internal constant BEFORE = 161;
-    /// @dev Bit of {Word-by}: the list's signer has cancelled something.
+    /// @dev Bit above both: the list's signer has cancelled something.
     uint256 internal constant HAS_CANCELLED = 1 << 225;
 
     /// @dev length:u16 slot:u24.
@@ -150,17 +140,19 @@ library PackedItems {
         return address(bytes20(bytes32(_word(list, 0))));
     }
 
-    /// @notice Completes `word` for an item of a list, and returns the item without its head.
-    /// @param word Its `list` was checked.
+    /// @notice An item without its head, and the authorization that its list gives it.
+    /// @param list Offset of the list, which was checked, in the calldata.
     /// @param vaultId The vault that the item withdraws.
+    /// @return rest The item without its head.
+    /// @return by The list's owner, with {LISTED} and {BEFORE}.
+    /// @return amounts The vault's amount, shifted by 64 bits, and the quantity.
     function unlisted(
         bytes calldata item,
-        Word memory word,
+        uint256 list,
         uint64 vaultId
-    ) internal pure returns (bytes calldata rest) {
+    ) internal pure returns (bytes calldata rest, uint256 by, uint256 amounts) {
         bool valid;
         assembly ("memory-safe") {
-            let list := mload(add(word, 0x20))
             let head := calldataload(item.offset)
             let position := and(shr(224, head), 0xffff)
             let entry := calldataload(add(add(list, LIST_HEAD_BYTES), mul(position, ENTRY_BYTES)))
@@ -178,8 +170,8 @@ library PackedItems {
             )
             valid := and(valid, eq(shr(192, entry), vaultId))
             let before := and(shr(128, entry), 0xffffffffffffffff)
-            mstore(word, or(or(shr(96, calldataload(list)), LISTED), shl(BEFORE, before)))
-            mstore(add(word, 0x40), or(shl(64, amount), and(shr(64, entry), 0xffffffffffffffff)))
+            by := or(or(shr(96, calldataload(list)), LISTED), shl(BEFORE, before))
+            amounts := or(shl(64, amount), and(shr(64, entry), 0xffffffffffffffff))
             rest.offset := add(item.offset, size)
             rest.length := sub(item.length, size)
         }
@@ -189,12 +181,15 @@ library PackedItems {
     /// @notice Calldata for one item: the terms of its group, the vault's way, and the item as
     /// {read} takes it. An item of a list gets the list's owner, recipient and amounts in place of
     /// its head.
+    /// @param list Offset of the item's list in the calldata; 0 without a list.
     function callOf(
         bytes4 selector,
-        bytes memory terms,
+        WithdrawalTerms memory terms,
         uint64 vaultId,
         uint256 assetType,
-        Word memory word,
+        uint256 by,
+        uint256 list,
+        uint256 amounts,
         bytes calldata way,
         bytes calldata item
     ) internal pure returns (bytes memory data) {
@@ -202,19 +197,18 @@ library PackedItems {
             data := mload(0x40)
             mstore(add(data, 0x20), selector)
             let end := add(data, 0x24)
-            mcopy(end, add(terms, 0x20), mload(terms))
-            end := add(end, mload(terms))
+            mcopy(end, terms, TERMS_BYTES)
+            end := add(end, TERMS_BYTES)
             mstore(end, vaultId)
             mstore(add(end, 0x20), assetType)
-            mstore(add(end, 0x40), mload(word))
+            mstore(add(end, 0x40), by)
             end := add(end, 0x60)
             calldatacopy(end, way.offset, way.length)
             end := add(end, way.length)
-            let list := mload(add(word, 0x20))
             if list {
                 mstore8(end, or(HAS_RECIPIENT, HAS_AMOUNTS))
                 calldatacopy(add(end, 1), list, 40)
-                mstore(add(end, 41), shl(128, mload(add(word, 0x40))))
+                mstore(add(end, 41), shl(128, amounts))
                 end := add(end, 57)
             }
             calldatacopy(end, item.offset, item.length)
@@ -238,6 +232,26 @@ library PackedItems {
             bytes calldata signature
         )
     {
+        bool complete;
+        (complete, owner, recipient, deadline, vaults, signature) = partsOf(list);
+        if (!complete) revert ListMalformed();
+    }
+
+    /// @notice Whether a list is complete, and its parts. They mean nothing otherwise.
+    function partsOf(
+        bytes calldata list
+    )
+        internal
+        pure
+        returns (
+            bool complete,
+            address owner,
+            address recipient,
+            uint64 deadline,
+            bytes calldata vaults,
+            bytes calldata signature
+        )
+    {
         unchecked {
             owner = ownerOf(list);
             recipient = address(bytes20(bytes32(_word(list, RECIPIENT_BYTES))));
@@ -245,7 +259,7 @@ library PackedItems {
             deadline = uint64(head >> 192);
             uint256 count = (head >> 176) & 0xffff;
             uint256 end = LIST_HEAD_BYTES + count * ENTRY_BYTES;
-            if (count - 1 >= MAX_LISTED_VAULTS || end > list.length) revert ListMalformed();
+            complete = count - 1 < MAX_LISTED_VAULTS && end <= list.length;
             vaults = _slice(list, LIST_HEAD_BYTES, end - LIST_HEAD_BYTES);
             signature = _slice(list, end, list.length - end);
         }
@@ -265,16 +279,17 @@ library PackedItems {
         }
     }
 
-    /// @notice The parts of one item of a vault on this chain, as {callOf} writes it.
+    /// @notice The parts of one item of a vault, as {callOf} writes it.
     function read(
         bytes calldata item,
-        uint64 vaultId,
-        uint256 assetType
+        uint64 vaultId
     )
         internal
-        view
+        pure
         returns (
-            Vault memory vault,
+            address owner,
+            uint64 amount,
+            bytes memory mintingBlob,
             bytes32[] calldata siblings,
             uint64 quantity,
             address recipient
@@ -282,12 +297,9 @@ library PackedItems {
     {
         unchecked {
             uint256 flags = _word(item, 0) >> 248;
-            recipient = address(bytes20(bytes32(_word(item, 1))));
-            vault.vaultId = vaultId;
-            vault.chainId = uint64(block.chainid);
-            vault.owner = recipient;
-            vault.assetType = assetType;
-            vault.amount = 1;
+            owner = address(bytes20(bytes32(_word(item, 1))));
+            recipient = owner;
+            amount = 1;
             quantity = 1;
             uint256 cursor = HEAD_BYTES;
             if (flags & HAS_RECIPIENT != 0) {
@@ -296,12 +308,14 @@ library PackedItems {
             }
             if (flags & HAS_AMOUNTS != 0) {
                 uint256 amounts = _word(item, cursor);
-                vault.amount = uint64(amounts >> 192);
+                amount = uint64(amounts >> 192);
                 quantity = uint64(amounts >> 128);
                 cursor += AMOUNTS_BYTES;
             }
             if (flags > ALL_FLAGS) revert ItemMalformed(vaultId);
-            (vault.mintingBlob, siblings) = bodyOf(item, cursor, vaultId);
+            bytes calldata text;
+            (text, siblings) = bodyOf(item, cursor, vaultId);
+            mintingBlob = _copyOf(text);
         }
     }
 
@@ -331,6 +345,15 @@ library PackedItems {
     function _word(bytes calldata data, uint256 offset) private pure returns (uint256 word) {
         assembly ("memory-safe") {
             word := calldataload(add(data.offset, offset))
+        }
+    }
+
+    function _copyOf(bytes calldata data) private pure returns (bytes memory copy) {
+        assembly ("memory-safe") {
+            copy := mload(0x40)
+            mstore(copy, data.length)
+            calldatacopy(add(copy, 0x20), data.offset, data.length)
+            mstore(0x40, and(add(add(copy, 0x3f), data.length), not(0x1f)))
         }
     }
 

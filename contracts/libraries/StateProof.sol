@@ -75,8 +75,24 @@ library StateProof {
         }
     }
 
-    function headerHash(BatchHeader calldata header) internal pure returns (bytes32) {
-        return headerHash(header.batchRoot, header.vaultCount, header.committedAt, header.sequence);
+    function headerHash(BatchHeader calldata header) internal pure returns (bytes32 hash) {
+        (hash, , , ) = readHeader(header);
+    }
+
+    /// @notice The hash of a header, and its numbers. Each look at the calldata would check them
+    /// again.
+    function readHeader(
+        BatchHeader calldata header
+    ) internal pure returns (bytes32 hash, uint32 vaultCount, uint64 committedAt, uint64 sequence) {
+        assembly ("memory-safe") {
+            vaultCount := calldataload(add(header, 0x20))
+            committedAt := calldataload(add(header, 0x40))
+            sequence := calldataload(add(header, 0x60))
+            if or(shr(32, vaultCount), shr(64, or(committedAt, sequence))) {
+                revert(0, 0)
+            }
+        }
+        hash = headerHash(header.batchRoot, vaultCount, committedAt, sequence);
     }
 
     /// @notice keccak256(0x04 ‖ batchRoot(32) ‖ vaultCount(4) ‖ committedAt(8) ‖ sequence(8)).
@@ -151,18 +167,26 @@ library StateProof {
             let turn := shl(5, position)
             let sibling := siblings.offset
             let end := add(sibling, shl(5, siblings.length))
-            if lt(sibling, end) {
-                for {} 1 {} {
-                    let own := or(left, and(turn, 32))
-                    mstore(own, hash)
-                    mstore(xor(own, 32), calldataload(sibling))
-                    hash := keccak256(pair, 65)
-                    sibling := add(sibling, 32)
-                    if eq(sibling, end) {
-                        break
-                    }
-                    turn := shr(1, turn)
-                }
+            // A turn of the loop takes two levels, which is cheaper.
+            if and(siblings.length, 1) {
+                let own := or(left, and(turn, 32))
+                mstore(own, hash)
+                mstore(xor(own, 32), calldataload(sibling))
+                hash := keccak256(pair, 65)
+                sibling := add(sibling, 32)
+                turn := shr(1, turn)
+            }
+            for {} lt(sibling, end) {} {
+                let own := or(left, and(turn, 32))
+                mstore(own, hash)
+                mstore(xor(own, 32), calldataload(sibling))
+                hash := keccak256(pair, 65)
+                own := or(left, and(shr(1, turn), 32))
+                mstore(own, hash)
+                mstore(xor(own, 32), calldataload(add(sibling, 32)))
+                hash := keccak256(pair, 65)
+                sibling := add(sibling, 64)
+                turn := shr(2, turn)
             }
         }
     }

@@ -33,7 +33,7 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
     uint256 private constant ITEM_RESERVE = 20_000;
 
     /// @dev Mints a proven vault, or a part of it, by its owner's word.
-    /// @param by The caller, or the signer of an item's list, in the form of {PackedItems-Word}.
+    /// @param by The caller, or the signer of an item's list, in the form of {PackedItems-LISTED}.
     function _pay(
         WithdrawalTerms memory terms,
         Vault memory vault,
@@ -109,16 +109,57 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         bytes32[] calldata assetSiblings,
         uint64 maturity
     ) internal view returns (WithdrawalTerms memory terms) {
-        _requireHeader(vaultId, header);
-        if (chainId != block.chainid) revert IWithdrawals.OtherChain(chainId);
+        _revertWith(
+            _fillTerms(
+                terms,
+                vaultId,
+                chainId,
+                assetType,
+                header,
+                assetIndex,
+                assetSiblings,
+                maturity
+            )
+        );
+    }
+
+    /// @dev {_terms}, with the error in place of a revert.
+    function _fillTerms(
+        WithdrawalTerms memory terms,
+        uint64 vaultId,
+        uint64 chainId,
+        uint256 assetType,
+        BatchHeader calldata header,
+        uint256 assetIndex,
+        bytes32[] calldata assetSiblings,
+        uint64 maturity
+    ) internal view returns (bytes memory fault) {
+        (bytes32 hash, uint32 vaultCount, uint64 committedAt, uint64 sequence) = StateProof
+            .readHeader(header);
+        if (!_isHeaderHash(vaultId, hash))
+            return abi.encodeWithSelector(IVaultProofs.HeaderMismatch.selector, vaultId);
+        if (chainId != block.chainid)
+            return abi.encodeWithSelector(IWithdrawals.OtherChain.selector, chainId);
         Asset storage found = _assets[chainId][assetType];
         Standard standard = found.standard;
-        if (standard == Standard.None) revert IAssetRegistry.AssetNotRegistered(chainId, assetType);
-        if (header.sequence < found.since)
-            revert IWithdrawals.BatchBeforeRegistration(vaultId, found.since);
+        if (standard == Standard.None)
+            return
+                abi.encodeWithSelector(
+                    IAssetRegistry.AssetNotRegistered.selector,
+                    chainId,
+                    assetType
+                );
+        if (sequence < found.since)
+            return
+                abi.encodeWithSelector(
+                    IWithdrawals.BatchBeforeRegistration.selector,
+                    vaultId,
+                    found.since
+                );
         if (standard == Standard.ERC721) {
-            uint64 maturesAt = header.committedAt + maturity;
-            if (block.timestamp < maturesAt) revert IWithdrawals.NotMature(vaultId, maturesAt);
+            uint64 maturesAt = committedAt + maturity;
+            if (block.timestamp < maturesAt)
+                return abi.encodeWithSelector(IWithdrawals.NotMature.selector, vaultId, maturesAt);
         }
         // If the manifest does not name the asset, no siblings of the vault lead to the batch root.
         (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(
@@ -127,16 +168,25 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
             assetIndex,
             assetSiblings
         );
-        if (!shown) revert IVaultProofs.ProofInvalid(vaultId);
+        if (!shown) return abi.encodeWithSelector(IVaultProofs.ProofInvalid.selector, vaultId);
         terms.batchRoot = header.batchRoot;
         terms.manifestRoot = manifestRoot;
-        terms.vaultCount = header.vaultCount;
+        terms.vaultCount = vaultCount;
         terms.assetIndex = uint8(assetIndex);
         terms.token = found.token;
         terms.standard = standard;
         terms.scheme = found.scheme;
         terms.quantum = standard == Standard.ERC20 ? found.quantum : 1;
         terms.flags = found.flags;
+    }
+
+    /// @dev Reverts with an encoded error, unless it is empty.
+    function _revertWith(bytes memory fault) internal pure {
+        assembly ("memory-safe") {
+            if mload(fault) {
+                revert(add(fault, 0x20), mload(fault))
+            }
+        }
     }
 
     /// @dev This is the first check of a leaf's content on L1. The words of a vault have only
@@ -192,14 +242,32 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         bytes memory mintingBlob
     ) private {
         if (token.code.length == 0) revert IAssetRegistry.TokenWithoutCode(token);
-        if (
-            !_call(
-                token,
-                gasleft(),
-                abi.encodeCall(IMintable.mintFor, (recipient, quantity, mintingBlob))
-            )
-        ) {
+        if (!_minted(token, recipient, quantity, mintingBlob))
             revert IWithdrawals.TokenRefused(token, _reason(MAX_REASON_BYTES));
+    }
+
+    /// @dev `mintFor` with all gas. Copies none of the answer.
+    function _minted(
+        address token,
+        address recipient,
+        uint256 quantity,
+        bytes memory mintingBlob
+    ) private returns (bool done) {
+        uint256 selector = uint32(IMintable.mintFor.selector);
+        uint256 to = uint160(recipient);
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            let length := mload(mintingBlob)
+            mstore(free, selector)
+            mstore(add(free, 0x20), to)
+            mstore(add(free, 0x40), quantity)
+            mstore(add(free, 0x60), 0x60)
+            mstore(add(free, 0x80), length)
+            // The minting blob ends with zeros.
+            mstore(add(add(free, 0xa0), length), 0)
+            mcopy(add(free, 0xa0), add(mintingBlob, 0x20), length)
+            let size := add(0x84, and(add(length, 0x1f), not(0x1f)))
+            done := call(gas(), token, 0, add(free, 0x1c), size, 0, 0)
         }
     }
 

@@ -26,7 +26,9 @@ abstract contract Renewals is MadeVaults {
         uint64 maturity;
         /// @dev One bit for each entry of the list that is taken.
         uint256 taken;
-        PackedItems.Word word;
+        /// @dev Offset of the list in the calldata, and {PackedItems-HAS_CANCELLED} or 0.
+        uint256 list;
+        uint256 cancelled;
         /// @dev The vaults to make, and what tells two of them apart.
         Vault[] vaults;
         bytes32[] keys;
@@ -63,13 +65,13 @@ abstract contract Renewals is MadeVaults {
         if (_cancelled[owner][ANY]) {
             bytes32 digest = _digestOf(message);
             if (_cancelled[owner][digest]) revert IWithdrawals.AuthorizationIsCancelled(digest);
-            renewal.word.by = PackedItems.HAS_CANCELLED;
+            renewal.cancelled = PackedItems.HAS_CANCELLED;
         }
         _requireBy(owner, message, signature);
         renewal.owner = owner;
         renewal.recipient = recipient;
         renewal.maturity = IWithdrawals(address(this)).maturity();
-        renewal.word.list = PackedItems.placeOf(list);
+        renewal.list = PackedItems.placeOf(list);
         uint256 entries = vaults.length / 24;
         renewal.vaults = new Vault[](entries);
         renewal.keys = new bytes32[](entries);
@@ -89,10 +91,12 @@ abstract contract Renewals is MadeVaults {
         );
         if (terms.flags & TRANSFERABLE == 0 && renewal.recipient != renewal.owner)
             revert ITransfers.NotTransferable(group.assetType);
-        for (uint256 offset; offset < group.items.length;) {
+        // Each look at a group's items would check their place in the calldata again.
+        bytes calldata items = group.items;
+        for (uint256 offset; offset < items.length;) {
             uint64 slot;
             bytes calldata item;
-            (slot, item, offset) = PackedItems.next(group.items, offset);
+            (slot, item, offset) = PackedItems.next(items, offset);
             _takeItem(renewal, terms, firstVaultId | slot, group.assetType, item);
         }
     }
@@ -104,7 +108,6 @@ abstract contract Renewals is MadeVaults {
         uint256 assetType,
         bytes calldata item
     ) private {
-        PackedItems.Word memory word = renewal.word;
         Vault memory vault;
         vault.vaultId = vaultId;
         vault.chainId = uint64(block.chainid);
@@ -120,11 +123,14 @@ abstract contract Renewals is MadeVaults {
         uint256 position = 1 << PackedItems.positionOf(listed);
         if (renewal.taken & position != 0) revert RenewalIncomplete();
         renewal.taken |= position;
-        uint256 cancelled = word.by & PackedItems.HAS_CANCELLED;
-        bytes calldata body = PackedItems.unlisted(listed, word, tipId);
-        word.by |= cancelled;
-        vault.amount = uint64(word.amounts >> 64);
-        uint64 quantity = uint64(word.amounts);
+        (bytes calldata body, uint256 by, uint256 amounts) = PackedItems.unlisted(
+            listed,
+            renewal.list,
+            tipId
+        );
+        by |= renewal.cancelled;
+        vault.amount = uint64(amounts >> 64);
+        uint64 quantity = uint64(amounts);
         bytes32[] calldata siblings;
         (vault.mintingBlob, siblings) = PackedItems.bodyOf(body, 0, vaultId);
         _requireAsked(tipId, quantity, renewal.recipient);
@@ -137,7 +143,7 @@ abstract contract Renewals is MadeVaults {
             if (terms.flags & TRANSFERABLE != 0 && _isSpent(vaultId))
                 revert IWithdrawals.VaultSpent(vaultId);
         }
-        _consume(terms.standard, vault, quantity, address(this), word.by);
+        _consume(terms.standard, vault, quantity, address(this), by);
         _gather(renewal, terms, vault, quantity);
     }
 

@@ -112,13 +112,20 @@ contract Transfers is Appending, Tips, OwnerSignatures, ITransfers {
             bytes calldata rest
         ) = PackedItems.wayOf(item);
         (
-            Vault memory vault,
+            ,
+            uint64 amount,
+            bytes memory mintingBlob,
             bytes32[] calldata siblings,
             uint64 quantity,
             address recipient
-        ) = PackedItems.read(rest, vaultId, assetType);
-        vault.owner = mintedTo;
-        Vault memory tip = _tipOf(held, vault, siblings, hops, refutation);
+        ) = PackedItems.read(rest, vaultId);
+        Vault memory tip = _tipOf(
+            held,
+            Vault(vaultId, uint64(block.chainid), mintedTo, assetType, amount, mintingBlob),
+            siblings,
+            hops,
+            refutation
+        );
         // The item and its list name the tip, so one entry never pays another vault.
         if (tip.vaultId != PackedItems.tipOf(item)) revert PackedItems.ItemMalformed(tip.vaultId);
         _requireAsked(tip.vaultId, quantity, recipient);

@@ -53,8 +53,13 @@ abstract contract VaultProofs is VaultState {
     }
 
     function _requireHeaderHash(uint64 vaultId, bytes32 hash) internal view {
+        if (!_isHeaderHash(vaultId, hash)) revert IVaultProofs.HeaderMismatch(vaultId);
+    }
+
+    /// @dev Whether it is the hash of the header of the vault's batch.
+    function _isHeaderHash(uint64 vaultId, bytes32 hash) internal view returns (bool) {
         bytes32 stored = _headers[Mode(vaultId >> 63)][(vaultId << 1) >> 21];
-        if (stored == 0 || hash != stored) revert IVaultProofs.HeaderMismatch(vaultId);
+        return stored != 0 && hash == stored;
     }
 
     /// @dev A path of siblings proves a vault of a tree, a path of openings one of blobs. The batch

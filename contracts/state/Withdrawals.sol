@@ -37,27 +37,22 @@ import {OwnTypedData} from "./TypedData.sol";
 /// {withdrawBatch} checks each list once, and calls itself for each item, with a gas limit. So an
 /// item that fails changes nothing, and costs the others nothing.
 abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdrawals {
-    /// @dev Offset of a list in the calldata; 0 and a reason when the list is invalid.
-    struct Checked {
-        uint256 place;
-        /// @dev {PackedItems-HAS_CANCELLED}, or 0.
-        uint256 cancelled;
-        bytes fault;
-    }
-
     /// @dev How far a batch of withdrawals is.
     struct Progress {
         uint256 itemGas;
-        Checked[] lists;
+        /// @dev Each valid list's offset in the calldata, and {PackedItems-HAS_CANCELLED} if its
+        /// signer has cancelled something. An invalid list has {INVALID}, and the place of its
+        /// error in memory.
+        uint256[] lists;
         uint256 index;
         uint256 failed;
-        PackedItems.Word word;
     }
 
     /// @dev Least gas of one item of a batch: proof and token call together. So no caller can make
     /// an item fail by a lack of gas. The ten openings of the longest minting blob in blobs take
     /// most of it.
     uint64 private constant MIN_ITEM_GAS = 650_000;
+    uint256 private constant INVALID = 1 << 255;
 
     /// @inheritdoc IWithdrawals
     uint64 public immutable maturity;
@@ -94,9 +89,7 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
         uint64 itemGas
     ) external nonReentrant returns (uint256 failed) {
         if (itemGas < MIN_ITEM_GAS) revert ItemGasTooLow(itemGas);
-        Progress memory progress;
-        progress.itemGas = itemGas;
-        progress.lists = _checkLists(lists, itemGas);
+        Progress memory progress = Progress(itemGas, _checkLists(lists, itemGas), 0, 0);
         for (uint256 i; i < groups.length; ++i) _withdrawGroup(groups[i], progress);
         return progress.failed;
     }
@@ -104,7 +97,7 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
     /// @notice One item of {withdrawBatch}. Only this contract calls it, so that a failing item
     /// leaves no effect.
     /// @param by The caller of the batch, or the signer of the item's list, in the form of
-    /// {PackedItems-Word}.
+    /// {PackedItems-LISTED}.
     function withdrawItem(
         WithdrawalTerms calldata terms,
         uint64 vaultId,
@@ -113,12 +106,21 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
     ) external {
         if (msg.sender != address(this)) revert NotSelf();
         (
-            Vault memory vault,
+            address owner,
+            uint64 amount,
+            bytes memory mintingBlob,
             bytes32[] calldata siblings,
             uint64 quantity,
             address recipient
-        ) = PackedItems.read(PackedItems.called(), vaultId, assetType);
-        _withdraw(PackedItems.load(terms), vault, siblings, quantity, recipient, by);
+        ) = PackedItems.read(PackedItems.called(), vaultId);
+        _withdraw(
+            PackedItems.load(terms),
+            Vault(vaultId, uint64(block.chainid), owner, assetType, amount, mintingBlob),
+            siblings,
+            quantity,
+            recipient,
+            by
+        );
     }
 
     /// @inheritdoc IWithdrawals
@@ -143,36 +145,40 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
 
     /// @inheritdoc IWithdrawals
     function checkList(bytes calldata list) external view {
-        (
-            address owner,
-            address recipient,
-            uint64 deadline,
-            bytes calldata vaults,
-            bytes calldata signature
-        ) = PackedItems.readList(list);
-        if (block.timestamp > deadline) revert AuthorizationExpired(deadline);
-        bytes32 digest = _digestOf(Messages.withdrawalList(vaults, recipient, deadline));
-        if (_cancelled[owner][ANY] && _cancelled[owner][digest])
-            revert AuthorizationIsCancelled(digest);
-        _requireSigned(owner, digest, signature);
+        (, bytes memory fault) = _check(list, gasleft());
+        _revertWith(fault);
     }
 
     function _withdrawGroup(WithdrawalGroup calldata group, Progress memory progress) private {
         uint64 firstVaultId = (uint64(group.mode) << 63) | (group.batchNumber << 20);
-        // Set when the contract's call to itself succeeds.
+        uint256 assetType = group.assetType;
+        bytes calldata items = group.items;
+        WithdrawalTerms memory terms;
+        // Set when the terms are. Their error names the vault, so each vault has its own.
         bool known;
-        bytes memory terms;
-        for (uint256 offset; offset < group.items.length; ++progress.index) {
+        for (uint256 offset; offset < items.length; ++progress.index) {
             uint64 vaultId;
             bytes calldata item;
-            (vaultId, item, offset) = PackedItems.next(group.items, offset);
+            (vaultId, item, offset) = PackedItems.next(items, offset);
             vaultId |= firstVaultId;
             _requireGas(progress.itemGas, progress.index);
-            if (!known) (known, terms) = _askTerms(vaultId, group);
+            bytes memory reason;
+            if (!known) {
+                reason = _fillTerms(
+                    terms,
+                    vaultId,
+                    uint64(block.chainid),
+                    assetType,
+                    group.header,
+                    group.assetIndex,
+                    group.assetSiblings,
+                    maturity
+                );
+                known = reason.length == 0;
+            }
             uint64 tip = PackedItems.hasWay(item) ? PackedItems.tipOf(item) : vaultId;
-            (bool done, bytes memory reason) = known
-                ? _tryItem(terms, vaultId, tip, group.assetType, item, progress)
-                : (false, terms);
+            bool done;
+            if (known) (done, reason) = _tryItem(progress, terms, vaultId, tip, assetType, item);
             if (done) continue;
             ++progress.failed;
             emit WithdrawalFailed(tip, reason);
@@ -182,15 +188,16 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
     /// @param vaultId The minted vault, which the group's batch has.
     /// @param tip The vault that is withdrawn.
     function _tryItem(
-        bytes memory terms,
+        Progress memory progress,
+        WithdrawalTerms memory terms,
         uint64 vaultId,
         uint64 tip,
         uint256 assetType,
-        bytes calldata item,
-        Progress memory progress
+        bytes calldata item
     ) private returns (bool done, bytes memory reason) {
-        PackedItems.Word memory word = progress.word;
-        (word.by, word.list) = (uint160(msg.sender), 0);
+        uint256 by = uint160(msg.sender);
+        uint256 list;
+        uint256 amounts;
         bytes calldata way = item[:0];
         bytes4 selector = this.withdrawItem.selector;
         uint256 itemGas = progress.itemGas;
@@ -202,18 +209,21 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
         if (PackedItems.isListed(item)) {
             uint256 number = PackedItems.listOf(item);
             if (number >= progress.lists.length) revert PackedItems.ListMalformed();
-            Checked memory list = progress.lists[number];
-            if (list.place == 0) return (false, list.fault);
-            word.list = list.place;
-            item = PackedItems.unlisted(item, word, tip);
-            word.by |= list.cancelled;
+            list = progress.lists[number];
+            if (list & INVALID != 0) return (false, _errorAt(list ^ INVALID));
+            uint256 cancelled = list & PackedItems.HAS_CANCELLED;
+            list ^= cancelled;
+            (item, by, amounts) = PackedItems.unlisted(item, list, tip);
+            by |= cancelled;
         }
         bytes memory callData = PackedItems.callOf(
             selector,
             terms,
             vaultId,
             assetType,
-            word,
+            by,
+            list,
+            amounts,
             way,
             item
         );
@@ -243,39 +253,59 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
         _pay(terms, vault, quantity, recipient, by);
     }
 
-    /// @dev A call to this contract, so that an error of the group is reported for each of its
-    /// items.
-    function _askTerms(
-        uint64 vaultId,
-        WithdrawalGroup calldata group
-    ) private view returns (bool, bytes memory) {
-        return
-            address(this).staticcall(
-                abi.encodeCall(
-                    this.withdrawalTerms,
-                    (vaultId, group.assetType, group.header, group.assetIndex, group.assetSiblings)
-                )
-            );
-    }
-
-    /// @dev Each list is checked by a call with an item's gas, so that a misbehaving wallet
-    /// contract costs no more than an item.
+    /// @dev The wallet of a list's owner gets an item's gas, so that a misbehaving one costs no
+    /// more than an item.
     function _checkLists(
         bytes[] calldata lists,
         uint256 itemGas
-    ) private returns (Checked[] memory found) {
-        found = new Checked[](lists.length);
+    ) private view returns (uint256[] memory found) {
+        found = new uint256[](lists.length);
         for (uint256 i; i < lists.length; ++i) {
-            bytes calldata list = lists[i];
-            bytes memory callData = abi.encodeCall(this.checkList, (list));
             _requireGas(itemGas, 0);
-            if (!_call(address(this), itemGas, callData))
-                found[i].fault = _reason(MAX_ITEM_REASON_BYTES);
-            else {
-                found[i].place = PackedItems.placeOf(list);
-                if (_cancelled[PackedItems.ownerOf(list)][ANY])
-                    found[i].cancelled = PackedItems.HAS_CANCELLED;
-            }
+            (uint256 word, bytes memory fault) = _check(lists[i], itemGas);
+            if (fault.length != 0) word = INVALID | _placeOfError(fault);
+            found[i] = word;
+        }
+    }
+
+    /// @param gas_ Most gas of the owner's wallet.
+    /// @return word A valid list's word in {Progress-lists}.
+    /// @return fault The error of an invalid list.
+    function _check(
+        bytes calldata list,
+        uint256 gas_
+    ) private view returns (uint256 word, bytes memory fault) {
+        (
+            bool complete,
+            address owner,
+            address recipient,
+            uint64 deadline,
+            bytes calldata vaults,
+            bytes calldata signature
+        ) = PackedItems.partsOf(list);
+        if (!complete) return (0, abi.encodeWithSelector(PackedItems.ListMalformed.selector));
+        if (block.timestamp > deadline)
+            return (0, abi.encodeWithSelector(AuthorizationExpired.selector, deadline));
+        bytes32 digest = _digestOf(Messages.withdrawalList(vaults, recipient, deadline));
+        word = PackedItems.placeOf(list);
+        if (_cancelled[owner][ANY]) {
+            if (_cancelled[owner][digest])
+                return (0, abi.encodeWithSelector(AuthorizationIsCancelled.selector, digest));
+            word |= PackedItems.HAS_CANCELLED;
+        }
+        if (!_signed(owner, digest, signature, gas_))
+            fault = abi.encodeWithSelector(SignatureInvalid.selector, digest);
+    }
+
+    function _placeOfError(bytes memory fault) private pure returns (uint256 place) {
+        assembly ("memory-safe") {
+            place := fault
+        }
+    }
+
+    function _errorAt(uint256 place) private pure returns (bytes memory fault) {
+        assembly ("memory-safe") {
+            fault := place
         }
     }
 }

@@ -7,11 +7,11 @@
  * bytes, and the code that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":23117,"hash":"0xad4942815ab3bcd4ce902400254ae62a7cd000d1e0066aacc7f268e258b965ec","immutables":{"administrationCode":[3253,15711],"transfersCode":[278,15918,15963],"makingsCode":[4817,15747,15792],"changeDelay":[1919],"_domainChainId":[17501],"_domainHash":[17539],"maturity":[1147,2892,9620]},"creation":{"bytes":46623,"hash":"0xb134d5d1f8c230aac08e5be4286eb5927891b31bd7a9a95ae96cbcc8037175e3"}},
-  Administration: {"bytes":21323,"hash":"0x476ab606f4514dbd97005da3905402786bea0a976e08e1f6216fd567af79b109","immutables":{},"creation":{"bytes":21349,"hash":"0x4b29369beca780c0c738ce186b0a221f832066522636a6617d76ea3226cfa2f6"}},
-  Transfers: {"bytes":24275,"hash":"0x86d2dab4b21360504ec799d38df89e734695b9097f8cec132f58d3aee7108fff","immutables":{},"creation":{"bytes":24301,"hash":"0x4cfedbc9cb9f54bc2c29c4f03965e32ae00ae357f0c8b57760bf38b9a28b94b1"}},
-  Makings: {"bytes":24192,"hash":"0xf143a647c3ea761d3411886777afa08cfe4c5459c4fad8c7f83b69cd7a0e0312","immutables":{},"creation":{"bytes":24218,"hash":"0x713ca972d83b6e5d5ab9b2f09fb32d51be4a4f0466315826900afed63a2cb9ee"}},
-  StateMirror: {"bytes":22890,"hash":"0x763e7f95055bb2e9e31ebc3739ec2478b7d7f894e0b97199003ad4da3cc82e3e","immutables":{"sourceChainId":[2701,12369,16618],"sourceContract":[2747,6601,16673],"changeDelay":[4554,6544],"_domainChainId":[17295],"_domainHash":[17333],"maturity":[1643,9125,12058]},"creation":{"bytes":24687,"hash":"0xdea96bf46cd0ca9f0de708e4268f288df1603920e3e5cf639bb37529df81a250"}},
+  StateCommitment: {"bytes":21899,"hash":"0xb506b860de5c139fceb1ada51e58a8ab1e2da6ced12a7d32bec191c31b1c1c6f","immutables":{"administrationCode":[1651,13186],"transfersCode":[278,13393,13438],"makingsCode":[2512,13222,13267],"changeDelay":[1131],"_domainChainId":[17074],"_domainHash":[17112],"maturity":[438,1512,3378,6216]},"creation":{"bytes":44619,"hash":"0xdfbe3cd000ec950e0efbe5780a20a3b5d2cce15e6ac3ce2e9da3f98b8992b300"}},
+  Administration: {"bytes":20530,"hash":"0xd7d173d4104589f0631556a466eb65cc477601b8bb190aad0b5676e8917e8300","immutables":{},"creation":{"bytes":20556,"hash":"0x62af55bb3951d8ac9fd40abbfdb32a7b0bcb5ebb4db14437516bce8f076d159f"}},
+  Transfers: {"bytes":23903,"hash":"0x0accb4c5bb4eb4ea9f2dfea5435d0601dad4236c096003b40f13c6041d5370fc","immutables":{},"creation":{"bytes":23929,"hash":"0x33deb3b30edfcb811407c9b44ed56501b66715bd114b7f2ad655fb85fd6342d7"}},
+  Makings: {"bytes":24320,"hash":"0x2f046c9e115ffc11ab100da7be8ebb082011ad1e0ea179210e30616b3634216f","immutables":{},"creation":{"bytes":24346,"hash":"0x96d7aba83093e3c25f8fc13540e0b64e98270c0a3c71322aae08df5cc76fa038"}},
+  StateMirror: {"bytes":22644,"hash":"0x5b228e1c07bfbcd4e316ccaf36a9523036e23caaf868a69709f98638b77a7464","immutables":{"sourceChainId":[2253,10783,15576],"sourceContract":[2299,6205,15631],"changeDelay":[4158,6148],"_domainChainId":[19010],"_domainHash":[19048],"maturity":[1174,8390,9955,10472]},"creation":{"bytes":24448,"hash":"0x61a5d5bcb819821db06d89dde9ea4b2907b3c3f2782125b2876a2b971c2da43b"}},
 } as const;
 
 /**

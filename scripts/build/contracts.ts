@@ -35,7 +35,7 @@ export const JOBS: readonly {
     runs: 1_900,
   },
   { sources: { Transfers: "contracts/state/Transfers.sol" }, runs: 1_000_000 },
-  { sources: { Makings: "contracts/state/Makings.sol" }, runs: 8_000 },
+  { sources: { Makings: "contracts/state/Makings.sol" }, runs: 7_000 },
   { sources: { StateMirror: "contracts/StateMirror.sol" }, runs: 200 },
   { sources: { AdminTimeLock: "contracts/AdminTimeLock.sol" }, runs: 200 },
   { sources: { MintableERC20: "contracts/tokens/MintableERC20.sol" }, runs: 200 },
