@@ -185,6 +185,7 @@ export abstract class AnsweringThread<Question, Answer> {
     } catch (error) {
       // It cannot be cloned, so the next answer is another question's.
       this.#asked.pop();
+      if (this.#asked.length === 0) worker?.unref();
       throw error;
     }
     return promise;

@@ -11,7 +11,7 @@ import * as keys from "./keys.ts";
 import { type ArchiveGround, type AssetReader, archiveIndex, KnownAssets } from "./vault-index.ts";
 
 const FORMAT = "mintmark-archive";
-const VERSION = 7;
+const VERSION = 8;
 
 /** Options of {@link Archive.open}. */
 export interface ArchiveOptions {

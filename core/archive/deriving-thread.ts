@@ -47,7 +47,7 @@ export class DerivingThread extends HelperThread<DerivingJob, PackedBatch> {
     if (areTransfers || data.length < SHORT_BYTES)
       return deriveBatch(mode, batchNumber, data, options);
     // A view of a larger memory would be copied with all of it.
-    const own = data.length === data.buffer.byteLength ? data : data.slice();
+    const own = data.length === data.buffer.byteLength ? data : Uint8Array.from(data);
     const packed = await this.ask({ mode, batchNumber, data: own, options });
     return unpackBatch(mode, batchNumber, packed);
   }

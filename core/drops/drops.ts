@@ -384,15 +384,19 @@ export class Drops implements AsyncDisposable {
     const { limits } = this.#options.engine;
     const task = { path, applicationId, format, defaults, limits };
     const surveying = this.#surveys.begin(task, (rows) => onRows?.(rows));
-    const surveyed = surveying.survey.then(
-      () => null,
-      () => null,
-    );
+    // The survey outlives many pieces, and a race with it would keep each of them.
+    const waiting: { end: () => void } = { end() {} };
+    const over = () => waiting.end();
+    surveying.survey.then(over, over);
     const pieces = source[Symbol.asyncIterator]();
     const since = performance.now();
     try {
       for (let total = 0; ; ) {
-        const next = await Promise.race([surveyed, pieces.next()]);
+        const next = await new Promise<IteratorResult<Uint8Array> | null>((resolve, reject) => {
+          waiting.end = () => resolve(null);
+          if (surveying.hasEnded) resolve(null);
+          else pieces.next().then(resolve, reject);
+        });
         if (next === null) break;
         if (next.done) {
           surveying.complete();

@@ -50,6 +50,7 @@ export class Surveying {
   #isComplete = false;
   #restarts = 0;
   #stopped: { readonly reason: unknown } | null = null;
+  #hasEnded = false;
 
   constructor(
     id: number,
@@ -116,7 +117,12 @@ export class Surveying {
       }
   }
 
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   end(outcome: Survey | Error): void {
+    this.#hasEnded = true;
     if (this.#stopped !== null) this.#ended.reject(this.#stopped.reason);
     else if (outcome instanceof Error) this.#ended.reject(outcome);
     else this.#ended.resolve(outcome);
@@ -186,10 +192,14 @@ export class SurveyThread implements AsyncDisposable {
     this.#worker = null;
     for (const [id, surveying] of this.#all) {
       if (!surveying.restart(cause)) this.#all.delete(id);
-      else {
-        this.#start();
-        surveying.begin();
-      }
+      else
+        try {
+          this.#start();
+          surveying.begin();
+        } catch (error) {
+          surveying.end(error as Error);
+          this.#all.delete(id);
+        }
     }
   }
 }

@@ -42,7 +42,10 @@ export class TokenSumsCache {
     add: AddTransactions,
     holdersOf: HoldersOf,
   ): Promise<TokenSums> {
-    while (this.#changed.size > 0 || this.#lookUp !== null) await this.#forgetChanged(holdersOf);
+    // The changes before this call are in the present look-up or in the next one. Later ones may
+    // never end.
+    await this.#lookUp;
+    if (this.#changed.size > 0 || this.#lookUp !== null) await this.#forgetChanged(holdersOf);
     for (;;) {
       const running = this.#summing.get(userIndex);
       // They may lack changes since they were begun. That is fine for earlier callers, not for this

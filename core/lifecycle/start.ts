@@ -12,7 +12,7 @@ import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../protocol/bounds.ts";
 import { Stack } from "../stack.ts";
 import { requireBeginning } from "../store/backup.ts";
-import { upgradeFormat, FORMAT_VERSION } from "../store/format.ts";
+import { FORMAT_VERSION, upgradeFormat } from "../store/format.ts";
 import {
   createStore,
   genesisOf,

@@ -94,7 +94,7 @@ export async function requestWithdrawals(
 ): Promise<ListedWithdrawal[]> {
   const { deadline, vaults: listed } = request;
   const asked = await askedVaults(ledger, caller, request);
-  const { vaultIds, found, ended, owner, chainId, portal, recipient } = asked;
+  const { vaultIds, found, owner, chainId, portal, recipient } = asked;
   const given = signatureOf(request);
   const digest = withdrawalListDigest(portal, { vaults: listed, recipient, deadline });
   const key = keyOf.withdrawalList(digest);
@@ -103,6 +103,8 @@ export async function requestWithdrawals(
   const isKnown = earlier?.signature === given;
   const signed = { chainId, owner, digest, signature: given, isKnown };
   const signature = await signedForm(ledger.services, signed, options);
+  // A wallet's answer takes a while, in which L1 may have made a vault anew.
+  const ended = await lineageFaults(ledger, found);
   const pending = await pendingOf(ledger, await readActivities(ledger, vaultIds, null));
   const hasRefused = pending.some((one) => one.digest === digest && one.failure !== null);
   const dead = pending.filter(isSignatureRefused).map(({ withdrawalId }) => withdrawalId);
@@ -223,7 +225,6 @@ export async function askedVaults(
   return {
     vaultIds: vaults.map(({ vaultId }) => vaultId),
     found,
-    ended: await lineageFaults(ledger, found),
     owner,
     chainId,
     recipient: recipient === undefined ? owner : requireAddress("recipient", recipient),

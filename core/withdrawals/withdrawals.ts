@@ -15,6 +15,7 @@ import {
   readActivities,
   withdrawalView,
 } from "../vaults/activity.ts";
+import { lineageFaults } from "../vaults/makings.ts";
 import { requireWithdrawable } from "../vaults/movable.ts";
 import {
   faultOf,
@@ -61,9 +62,10 @@ async function prepareWithdrawals(
   preparation: WithdrawalPreparation,
 ): Promise<PreparedWithdrawals> {
   const asked = await askedVaults(ledger, caller, preparation);
-  const { vaultIds, found, ended, owner, chainId, portal, recipient } = asked;
+  const { vaultIds, found, owner, chainId, portal, recipient } = asked;
   const { deadline = usualDeadline(ledger, "withdrawal") } = preparation;
   requireDeadline(ledger, deadline, "withdrawal");
+  const ended = await lineageFaults(ledger, found);
   const [activities, cancelled] = await Promise.all([
     readActivities(ledger, vaultIds, null),
     ledger.store.getMany(

@@ -124,7 +124,7 @@ ${standard === "erc721" ? "    error QuantityInvalid(uint256 quantity);\n" : ""}
 ${standard === "erc721" ? "        if (quantity != 1) revert QuantityInvalid(quantity);\n" : ""}${standard === "erc20" ? "        if (mintingBlob.length != 0) revert MintingBlobInvalid();\n" : ""}        _mint(abi.encodeCall(IToken.mint, (${args})));
     }
 ${isUnique(standard) ? SCHEME : ""}${passed.join("")}
-    /// @notice ERC-165: \`IMintable\`${isUnique(standard) ? ", `IBlobScheme`" : ""} and the
+    /// @notice ERC-165: \`IMintable\`${isUnique(standard) ? ", `mintingBlobScheme`" : ""} and the
     /// standard of the token.
     function supportsInterface(bytes4 id) external pure returns (bool) {
         return id == 0x01ffc9a7 || id == this.mintFor.selector${id};

@@ -186,11 +186,11 @@ describe("the public state, rebuilt", () => {
 
     await store.put<string, string>(
       "meta",
-      '{"format":"mintmark-archive","version":6,"chainId":"1"}',
+      '{"format":"mintmark-archive","version":7,"chainId":"1"}',
       TEXT,
     );
     const message = expect.stringMatching(
-      /archive has version 6, .* reads version 7\. Nothing was changed/,
+      /archive has version 7, .* reads version 8\. Nothing was changed/,
     );
     await expect(openArchive(world, store)).rejects.toMatchObject({
       code: "store_mismatch",
