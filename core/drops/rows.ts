@@ -237,7 +237,10 @@ interface CsvRecord {
 
 function columnsOf(names: readonly string[]): readonly string[] {
   if (names.length > MAX_COLUMNS)
-    throw new UnreadableRow(1, `the header has more than ${MAX_COLUMNS} columns`);
+    throw new UnreadableRow(
+      1,
+      `the header has more than ${MAX_COLUMNS} columns; leave out the empty ones`,
+    );
   const known: readonly string[] = [...CSV_COLUMNS, ...METADATA_COLUMNS];
   if (names.some((name) => name.includes(UNREADABLE)))
     throw new UnreadableRow(1, `the header ${NOT_UTF8}`);

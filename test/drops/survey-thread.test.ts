@@ -47,6 +47,15 @@ test("a survey waits for bytes, and others go on meanwhile", async () => {
   expect((await waiting.survey).digest).toBe((await other.survey).digest);
 });
 
+test("a header of more columns than a thousand is refused at its line", async () => {
+  await using thread = new SurveyThread();
+  const wide = (columns: number) =>
+    `ownerAddress,tokenId${",".repeat(columns - 2)}\n0x${"70".repeat(20)},1${",".repeat(columns - 2)}\n`;
+  expect((await whole(thread, "wide.csv", wide(1_000)).survey).errors).toEqual([]);
+  const { errors } = await whole(thread, "wider.csv", wide(1_001)).survey;
+  expect(errors).toMatchObject([{ row: 1, detail: expect.stringContaining("leave out") }]);
+});
+
 test("a file that cannot be read ends its own survey, with its code", async () => {
   await using thread = new SurveyThread();
   const lost = thread.begin({ ...task("x.csv", ROWS), path: join(folder, "none") }, () => {});
